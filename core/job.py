@@ -1,7 +1,7 @@
 """The job: its lease, and the facts that the transitions stamp beside it.
 
-Each function applies the rule of the same name in `unswept.core.lease` and keeps the facts. No lease
-rule reads a fact, but `queue_deadline`, `not_before` and `finished_at` where a signature says so.
+Each function applies the rule of the same name in `unswept.core.lease` and keeps the facts. No rule
+of the lease reads a fact, but `queue_deadline` and `finished_at` where its signature says so.
 """
 
 from __future__ import annotations

@@ -90,34 +90,28 @@ class Move:
     """1 where the move ends the hold that was, and with it every write under the old epoch."""
 
 
-def _move(
-    leaves: set[Status] | frozenset[Status],
-    reaches: set[Status] | frozenset[Status],
-    epoch_step: int,
-) -> Move:
-    return Move(frozenset(leaves), frozenset(reaches), epoch_step)
-
-
-_QUEUED, _RUNNING, _ORPHANED = {Status.QUEUED}, {Status.RUNNING}, {Status.ORPHANED}
-_BACK = {Status.QUEUED, Status.CANCELED}
+_QUEUED: Final = frozenset({Status.QUEUED})
+_RUNNING: Final = frozenset({Status.RUNNING})
+_ORPHANED: Final = frozenset({Status.ORPHANED})
+_BACK: Final = frozenset({Status.QUEUED, Status.CANCELED})
 
 MOVES: Final[Mapping[Kind, Move]] = MappingProxyType(
     {
-        Kind.CLAIM: _move(_QUEUED, _RUNNING, 1),
-        Kind.START: _move(_QUEUED, _RUNNING, 0),
-        Kind.RENEW: _move(ACTIVE, ACTIVE, 0),
-        Kind.DELAY: _move(ACTIVE, ACTIVE, 0),
-        Kind.ORPHAN: _move(ACTIVE, _ORPHANED, 0),
-        Kind.COMPLETE: _move(ACTIVE, OUTCOMES, 0),
-        Kind.HEAL: _move(_ORPHANED, OUTCOMES, 0),
-        Kind.RELEASE: _move(ACTIVE, _BACK, 1),
-        Kind.REQUEST_CANCEL: _move(ACTIVE, ACTIVE, 0),
-        Kind.CANCEL: _move(_QUEUED | _ORPHANED, {Status.CANCELED}, 1),
-        Kind.REQUEUE: _move(_ORPHANED, _BACK, 1),
-        Kind.SETTLE: _move(_ORPHANED, SETTLEMENTS, 1),
-        Kind.EXPIRE: _move(_QUEUED, {Status.EXPIRED}, 1),
-        Kind.WITHDRAW: _move(_QUEUED, {Status.FAILED}, 0),
-        Kind.EVICT: _move(TERMINAL, set(), 0),
+        Kind.CLAIM: Move(_QUEUED, _RUNNING, 1),
+        Kind.START: Move(_QUEUED, _RUNNING, 0),
+        Kind.RENEW: Move(ACTIVE, ACTIVE, 0),
+        Kind.DELAY: Move(ACTIVE, ACTIVE, 0),
+        Kind.ORPHAN: Move(ACTIVE, _ORPHANED, 0),
+        Kind.COMPLETE: Move(ACTIVE, OUTCOMES, 0),
+        Kind.HEAL: Move(_ORPHANED, OUTCOMES, 0),
+        Kind.RELEASE: Move(ACTIVE, _BACK, 1),
+        Kind.REQUEST_CANCEL: Move(ACTIVE, ACTIVE, 0),
+        Kind.CANCEL: Move(_QUEUED | _ORPHANED, frozenset({Status.CANCELED}), 1),
+        Kind.REQUEUE: Move(_ORPHANED, _BACK, 1),
+        Kind.SETTLE: Move(_ORPHANED, SETTLEMENTS, 1),
+        Kind.EXPIRE: Move(_QUEUED, frozenset({Status.EXPIRED}), 1),
+        Kind.WITHDRAW: Move(_QUEUED, frozenset({Status.FAILED}), 0),
+        Kind.EVICT: Move(TERMINAL, frozenset(), 0),
     }
 )
 """Every way out of a status. CLAIM, EXPIRE and, from queued, CANCEL are for jobs that are nobody's;

@@ -1,0 +1,1 @@
+"""The `unswept` command line."""

@@ -1,0 +1,111 @@
+"""Nothing that cannot be undone happens at first sight: eviction, expiry of queued jobs, and the
+cleaning up of instances and dedup keys wait until they have been due for a whole window.
+
+A store clock that steps forward makes everything look old at once; what is only seen to be old on
+both sides of a window of steady beats is old. Times are on the instance's own clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from attrs import frozen
+
+from unswept.core import heart as hearts
+from unswept.core.commands import (
+    Command,
+    Evict,
+    ExpireQueued,
+    ForgetInstances,
+    ForgetKeys,
+    Hold,
+    LookOverdue,
+)
+from unswept.core.heart import Act, Heart
+from unswept.core.policy import LeasePolicy
+from unswept.core.records import changed
+from unswept.core.replies import Overdue
+from unswept.core.units import MonoMs
+
+BATCH: Final = 100
+"""Rows of one kind that one look may name."""
+LOOK_EVERY: Final = 10
+"""Sweep intervals between two looks: housekeeping is not urgent."""
+
+
+@frozen
+class Sighting:
+    """One thing that was seen to be due, with the facts that must still hold when it goes."""
+
+    kind: str
+    facts: tuple[Any, ...]
+
+
+@frozen(slots=False)
+class Housekeeper:
+    """What was seen to be due, and since when."""
+
+    policy: LeasePolicy
+    next_look_at: MonoMs
+    seen: Mapping[Sighting, MonoMs]
+
+
+Step = tuple[Housekeeper, tuple[Command[Any], ...]]
+
+
+def begin(policy: LeasePolicy, now: MonoMs) -> Housekeeper:
+    """A housekeeper that has seen nothing; it looks first after one sweep interval."""
+    return Housekeeper(policy, MonoMs(now + policy.sweep_interval_ms), {})
+
+
+def tick(keeper: Housekeeper, heart: Heart, now: MonoMs) -> Step:
+    """Look again if it is time; the answer goes to `answered`."""
+    if now < keeper.next_look_at or not hearts.may(heart, Act.SWEEP, now):
+        return keeper, ()
+    policy = keeper.policy
+    pause = LOOK_EVERY * policy.sweep_interval_ms if not keeper.seen else policy.confirm_after_ms
+    look = LookOverdue(policy.retention_ms, policy.instance_gc_ms, policy.dedup_window_ms, BATCH)
+    return changed(keeper, next_look_at=MonoMs(now + pause)), (look,)
+
+
+def answered(keeper: Housekeeper, overdue: Overdue, heart: Heart, now: MonoMs) -> Step:
+    """What is still due after a window of steady beats may go; what is new is remembered."""
+    seen = {sighting: keeper.seen.get(sighting, now) for sighting in _sightings(overdue)}
+    if heart.pulse is None or not hearts.may(heart, Act.SWEEP, now):
+        return changed(keeper, seen=seen), ()
+    steady_since = heart.pulse.steady_since
+    ripe = [
+        sighting
+        for sighting, since in seen.items()
+        if now >= max(since, steady_since) + keeper.policy.confirm_after_ms
+    ]
+    left = {sighting: since for sighting, since in seen.items() if sighting not in ripe}
+    soon = min(keeper.next_look_at, MonoMs(now + keeper.policy.confirm_after_ms))
+    keeper = changed(keeper, seen=left, next_look_at=soon if left else keeper.next_look_at)
+    return keeper, _commands(ripe, keeper.policy)
+
+
+def _sightings(overdue: Overdue) -> tuple[Sighting, ...]:
+    return (
+        *(Sighting("evict", facts) for facts in overdue.evictable),
+        *(Sighting("expire", facts) for facts in overdue.expirable),
+        *(Sighting("instance", facts) for facts in overdue.silent),
+        *(Sighting("key", facts) for facts in overdue.keys),
+    )
+
+
+def _commands(ripe: list[Sighting], policy: LeasePolicy) -> tuple[Command[Any], ...]:
+    facts: dict[str, list[tuple[Any, ...]]] = {}
+    for sighting in ripe:
+        facts.setdefault(sighting.kind, []).append(sighting.facts)
+    commands: list[Command[Any]] = []
+    if old := facts.get("evict"):
+        holds = tuple(Hold(job_id, epoch) for job_id, epoch in old)
+        commands.append(Evict(holds, policy.retention_ms))
+    commands += [ExpireQueued(job_id) for job_id, _ in facts.get("expire", ())]
+    if silent := facts.get("instance"):
+        commands.append(ForgetInstances(tuple(silent), policy.instance_gc_ms))
+    if keys := facts.get("key"):
+        commands.append(ForgetKeys(tuple(keys), policy.dedup_window_ms))
+    return tuple(commands)

@@ -1,0 +1,1 @@
+"""The tests of unswept; the folders mirror those of the library."""
