@@ -76,7 +76,7 @@ class Change(NamedTuple):
     row: Any
 
 
-@frozen
+@frozen(slots=False)
 class Decision(Generic[R_co]):
     """What a command comes to: the reply, and what the store must do to make it true."""
 
@@ -739,10 +739,9 @@ def _moved_on(
 ) -> Decision[Any]:
     """A release, requeue or settlement: its own event under the next epoch shows a repeat."""
     if isinstance(after, Job):
-        decision = _done(kind, job, after, now, actor)
-        return changed(
-            decision, events=tuple(changed(event, forced=forced) for event in decision.events)
-        )
+        done = _done(kind, job, after, now, actor)
+        events = tuple(changed(event, forced=forced) for event in done.events)
+        return Decision(done.reply, done.changes, events)
     stands = job.lease.epoch == epoch + 1 and (job.id, epoch + 1, kind) in world.events
     return _repeated(job, now) if stands else _refused(after, job, now)
 

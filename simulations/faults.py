@@ -1,0 +1,347 @@
+"""What goes wrong in a simulated run: each fault is a small class with a name, a rate and a story.
+
+A fault strikes at random times, `per_hour` on average, and ends by itself. Durations are drawn
+around the numbers that matter: the gap, the heartbeat, the window and the ttl.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from unswept.simulations.network import Weather
+from unswept.simulations.truth import Span
+
+if TYPE_CHECKING:
+    from unswept.simulations.run import Run
+
+_SECOND: Final = 1_000
+_MINUTE: Final = 60 * _SECOND
+_HOUR: Final = 60 * _MINUTE
+_WORST_MOMENT: Final = 500
+"""How often a lock looks for the worst moment to go: one in which a sweep waits for it."""
+
+
+class Fault:
+    """Something that strikes now and then."""
+
+    name: ClassVar[str]
+    story: ClassVar[str]
+    per_hour: ClassVar[float]
+
+    def strike(self, run: Run) -> None:
+        """Begin the fault, and see to its end."""
+        raise NotImplementedError
+
+
+class Outage(Fault):
+    """The store is out of reach for all, shorter or longer than any ttl."""
+
+    name = "outage"
+    story = "the store is down, shorter or longer than the ttl"
+    per_hour = 2.0
+
+    def strike(self, run: Run) -> None:
+        """Nobody reaches the store for a second to ten minutes."""
+        outage(run, run.rng.choice((run.rng.randint(1, 20), run.rng.randint(60, 600))) * _SECOND)
+
+
+class Flaps(Fault):
+    """Every lease looks expired, and the store comes and goes in step with one sweeper's heart."""
+
+    name = "flaps"
+    story = "every lease looks expired, and the store flaps in step with one instance's heart"
+    per_hour = 3.0
+
+    def strike(self, run: Run) -> None:
+        """A clock step, then up to six outages that begin and end around one instance's beats."""
+        living = run.living()
+        if not living:
+            return
+        step_clock(run, run.rng.randint(100, 400) * _SECOND)
+        heart = run.rng.choice(living)
+        period = heart.policy.heartbeat_interval_ms
+        if run.rng.random() < 0.4:
+            period = run.rng.randint(period // 4, 2 * period)
+        up = run.rng.randint(period // 50, period // 5)
+        lead = heart.next_beat_in() - 5
+        for flap in range(run.rng.randint(1, 6)):
+            begins = max(0, lead) + up + flap * period
+            run.timeline.after(begins, outage, run, period - up)
+
+
+class RenewalsBlocked(Fault):
+    """The lease table is locked against writes, while reads and other tables work."""
+
+    name = "renewals-blocked"
+    story = "the lease table is locked against writes; reads and other tables work"
+    per_hour = 3.0
+
+    def strike(self, run: Run) -> None:
+        """An index is built, or a migration waits; it ends while a sweep waits, if one does."""
+        span = run.truth.begin_shared(self.name, run.timeline.now)
+        run.server.table_locks += 1
+        held, at_most = run.rng.randint(2, 300) * _SECOND, run.rng.randint(60, 600) * _SECOND
+        run.timeline.after(held, self._end, run, span, run.timeline.now + at_most)
+
+    def _end(self, run: Run, span: Span, at_most: int) -> None:
+        if not run.server.sweep_waits() and run.timeline.now < at_most:
+            run.timeline.after(_WORST_MOMENT, self._end, run, span, at_most)
+            return
+        span.end = run.timeline.now
+        run.server.table_locks -= 1
+        run.server.released()
+
+
+class RowLock(Fault):
+    """A stranger locks one job's row, past its ttl."""
+
+    name = "row-lock"
+    story = "a stranger locks one job's row past the ttl"
+    per_hour = 12.0
+
+    def strike(self, run: Run) -> None:
+        """Somebody's open transaction holds the row; it ends while a sweep waits, if one does."""
+        owned = sorted(set(run.server.pure.world.owned) - run.server.locked_rows)
+        if not owned:
+            return
+        job_id = run.rng.choice(owned)
+        run.server.locked_rows.add(job_id)
+        span = run.truth.begin_shared(self.name, run.timeline.now, job_id)
+        held, at_most = run.rng.randint(30, 300) * _SECOND, run.rng.randint(60, 600) * _SECOND
+        run.timeline.after(held, self._end, run, span, run.timeline.now + at_most)
+
+    def _end(self, run: Run, span: Span, at_most: int) -> None:
+        if not run.server.sweep_waits() and run.timeline.now < at_most:
+            run.timeline.after(_WORST_MOMENT, self._end, run, span, at_most)
+            return
+        span.end = run.timeline.now
+        assert span.job_id is not None
+        run.server.locked_rows.discard(span.job_id)
+        run.server.released()
+
+
+class ClockForward(Fault):
+    """The store clock steps forward, and sometimes back again."""
+
+    name = "clock-forward"
+    story = "the store clock steps forward by up to two days, and perhaps back again"
+    per_hour = 2.0
+
+    def strike(self, run: Run) -> None:
+        """A step past every ttl, or a small one."""
+        ms = run.rng.choice((run.rng.randint(1, 90), run.rng.randint(90, 172_800))) * _SECOND
+        step_clock(run, ms)
+        if run.rng.random() < 0.5:
+            run.timeline.after(run.rng.randint(1, 300) * _SECOND, step_clock, run, -ms)
+
+
+class ClockBack(Fault):
+    """The store clock steps back."""
+
+    name = "clock-back"
+    story = "the store clock steps back by up to an hour"
+    per_hour = 1.0
+
+    def strike(self, run: Run) -> None:
+        """A step back: what was expired is alive again, and stamps shorten."""
+        step_clock(run, -run.rng.randint(1, 3_600) * _SECOND)
+
+
+class Suspend(Fault):
+    """A host sleeps with all its instances; its boot-time clock runs on."""
+
+    name = "suspend"
+    story = "a host is suspended with all its instances; boot time runs on"
+    per_hour = 2.0
+
+    def strike(self, run: Run) -> None:
+        """Up to ten minutes of sleep."""
+        host = run.rng.choice(run.hosts)
+        sleepers = [instance for instance in run.living() if instance.host is host]
+        freeze(run, self.name, [i.name for i in sleepers], run.rng.randint(1, 600) * _SECOND)
+
+
+class Stall(Fault):
+    """One process stands still: stopped, or its loop is blocked."""
+
+    name = "stall"
+    story = "one process is stopped, or its loop is blocked"
+    per_hour = 3.0
+
+    def strike(self, run: Run) -> None:
+        """From a second to ten minutes."""
+        living = run.living()
+        if living:
+            seconds = run.rng.choice((run.rng.randint(1, 60), run.rng.randint(60, 600)))
+            freeze(run, self.name, [run.rng.choice(living).name], seconds * _SECOND)
+
+
+class Cut(Fault):
+    """One instance reaches nobody."""
+
+    name = "cut"
+    story = "one instance is cut off from the store"
+    per_hour = 3.0
+
+    def strike(self, run: Run) -> None:
+        """From a second to ten minutes."""
+        living = [i.name for i in run.living() if i.name not in run.network.cut]
+        if not living:
+            return
+        name = run.rng.choice(living)
+        run.network.cut.add(name)
+        span = run.truth.begin_own(self.name, run.timeline.now, name)
+        seconds = run.rng.choice((run.rng.randint(1, 60), run.rng.randint(60, 600)))
+        run.timeline.after(seconds * _SECOND, self._end, run, name, span)
+
+    def _end(self, run: Run, name: str, span: Span) -> None:
+        span.end = run.timeline.now
+        run.network.cut.discard(name)
+
+
+class Crash(Fault):
+    """A process is killed, and a new instance boots on the same host."""
+
+    name = "crash"
+    story = "a process is killed between any two messages; a new instance boots on its host"
+    per_hour = 2.0
+
+    def strike(self, run: Run) -> None:
+        """A kill -9, and a restart within five minutes."""
+        living = run.living()
+        if living:
+            victim = run.rng.choice(living)
+            run.kill(victim)
+            run.timeline.after(run.rng.randint(1, 300) * _SECOND, run.boot, victim.host)
+
+
+class Drain(Fault):
+    """A process is asked to leave, and a new instance takes its place."""
+
+    name = "drain"
+    story = "an instance drains under load and is replaced"
+    per_hour = 1.0
+
+    def strike(self, run: Run) -> None:
+        """SIGTERM; the replacement boots at once, as in a rolling deployment."""
+        living = run.living()
+        if living:
+            leaver = run.rng.choice(living)
+            leaver.run(leaver.drain)
+            run.boot(leaver.host)
+
+
+class Loss(Fault):
+    """Messages are lost on their way to the store."""
+
+    name = "loss"
+    story = "a message never arrives"
+    per_hour = 0.0
+    weather = Weather(lost=0.01)
+
+
+class LostAnswer(Fault):
+    """Answers are lost after the commit."""
+
+    name = "lost-answer"
+    story = "the store commits, and the answer is lost"
+    per_hour = 0.0
+    weather = Weather(answer_lost=0.01)
+
+
+class Duplicate(Fault):
+    """Messages arrive twice, the second time up to two minutes late."""
+
+    name = "duplicate"
+    story = "a message arrives a second time, up to two minutes late"
+    per_hour = 0.0
+    weather = Weather(repeated=0.02)
+
+
+class Delay(Fault):
+    """Messages are slow."""
+
+    name = "delay"
+    story = "a message takes up to five seconds each way"
+    per_hour = 0.0
+    weather = Weather(delayed=0.01, longest_delay_ms=5_000)
+
+
+FAULTS: Final[Mapping[str, Fault]] = MappingProxyType(
+    {
+        fault.name: fault
+        for fault in (
+            Loss(),
+            LostAnswer(),
+            Duplicate(),
+            Delay(),
+            Outage(),
+            Flaps(),
+            RenewalsBlocked(),
+            RowLock(),
+            ClockForward(),
+            ClockBack(),
+            Suspend(),
+            Stall(),
+            Cut(),
+            Crash(),
+            Drain(),
+        )
+    }
+)
+
+
+def weather_of(faults: tuple[Fault, ...]) -> Weather:
+    """The network's weather under these faults."""
+    found = [w for fault in faults if (w := getattr(fault, "weather", None)) is not None]
+    return Weather(
+        lost=max((w.lost for w in found), default=0.0),
+        answer_lost=max((w.answer_lost for w in found), default=0.0),
+        repeated=max((w.repeated for w in found), default=0.0),
+        delayed=max((w.delayed for w in found), default=0.0),
+        longest_delay_ms=max((w.longest_delay_ms for w in found), default=0),
+    )
+
+
+def outage(run: Run, length_ms: int) -> None:
+    """The store is out of reach; what waited there is rolled back."""
+    span = run.truth.begin_shared("outage", run.timeline.now)
+    run.server.down += 1
+    run.server.drop_waiting()
+    run.timeline.after(length_ms, _end_outage, run, span)
+
+
+def _end_outage(run: Run, span: Span) -> None:
+    span.end = run.timeline.now
+    run.server.down -= 1
+
+
+def step_clock(run: Run, ms: int) -> None:
+    """The store clock steps."""
+    run.server.clock.offset_ms += ms
+    run.truth.steps.append(run.timeline.now)
+    if ms < 0:
+        run.truth.back_steps.append(run.timeline.now)
+    run.note(f"store clock steps by {ms} ms")
+
+
+def freeze(run: Run, name: str, victims: list[str], length_ms: int) -> None:
+    """These processes stand still; if they are all that live, nobody could renew."""
+    living = {instance.name: instance for instance in run.living()}
+    frozen = [living[victim] for victim in victims if victim in living]
+    now = run.timeline.now
+    spans = [run.truth.begin_own(name, now, instance.name) for instance in frozen]
+    if frozen and len(frozen) == len(living):
+        spans = [run.truth.begin_shared(name, now)]
+    for instance in frozen:
+        instance.freeze()
+    run.timeline.after(length_ms, _end_freeze, run, frozen, spans)
+
+
+def _end_freeze(run: Run, frozen: list[object], spans: list[Span]) -> None:
+    for span in spans:
+        span.end = run.timeline.now
+    for instance in frozen:
+        instance.thaw()  # type: ignore[attr-defined]

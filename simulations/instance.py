@@ -1,0 +1,705 @@
+"""A simulated gateway process: the real heart, sweeper, housekeeper and limiter, with jobs to run.
+
+It behaves as a runtime must: what it sends is repeated until it is answered, work that may be
+requeued stops at its local deadline, and a hold ends only by the store's word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum
+from random import Random
+from typing import Any, Protocol
+
+from attrs import define, field
+
+from unswept.core import commands as c
+from unswept.core import heart as hearts
+from unswept.core import housekeeper as keepers
+from unswept.core import limiter as limiters
+from unswept.core import replies as r
+from unswept.core import sweeper as sweepers
+from unswept.core.heart import Act, Phase
+from unswept.core.holds import Held, local_deadline, may_step, stamped
+from unswept.core.job import Process, Transport
+from unswept.core.lease import ACTIVE, RequeueRule, Status
+from unswept.core.limiter import Limiter, Limits, Verdict
+from unswept.core.policy import LeasePolicy
+from unswept.core.refusal import Refusal
+from unswept.core.units import MonoMs
+from unswept.core.values import Chunk, Request, Result, Stream
+from unswept.simulations.designs import Design
+from unswept.simulations.network import Envelope, Network
+from unswept.simulations.timeline import HostClock, Timeline
+
+
+class Doing(StrEnum):
+    """Where this process stands with one of its jobs."""
+
+    ADMITTING = "admitting"
+    WAITING = "waiting for a slot"
+    STARTING = "starting"
+    WORKING = "working"
+    FINISHING = "finishing"
+
+
+@define(eq=False)
+class Task:
+    """One job as its own process knows it."""
+
+    job_id: str
+    provider: str
+    transport: Transport
+    requeue: RequeueRule
+    work_ms: int
+    doing: Doing = Doing.ADMITTING
+    held: Held | None = None
+    process: Process | None = None
+    outcome: Status = Status.COMPLETED
+    chunks: int = 0
+    orphaned: bool = False
+
+
+@define(eq=False)
+class Call:
+    """A command that is repeated until it is answered or given up."""
+
+    command: c.Command[Any]
+    first_sent_at: MonoMs
+    answer: Callable[[Any, MonoMs], None]
+    act: Act | None = None
+    """What the heart must allow; a repeat waits until it does."""
+    give_up: Callable[[], None] | None = None
+    tries_left: int = -1
+    done: bool = False
+    sent: bool = False
+
+
+class Surroundings(Protocol):
+    """What a process can reach: the rest of the simulated world."""
+
+    timeline: Timeline
+    rng: Random
+    network: Network
+    design: Design
+
+    def sending(self, instance: Instance, command: c.Command[Any], repeat: bool) -> None:
+        """An instance is about to send a command."""
+        ...
+
+    def beat_accepted(self, instance: Instance, sent_at: MonoMs, now: MonoMs) -> None:
+        """An instance took the answer to its beat."""
+        ...
+
+    def beat_failed(self, instance: Instance) -> None:
+        """An instance got no answer to its beat in time."""
+        ...
+
+    def working(self, instance: Instance, job_id: str, epoch: int, requeue: RequeueRule) -> None:
+        """An instance begins a step of work."""
+        ...
+
+    def sometimes(self, name: str) -> None:
+        """Something that must happen now and then has happened."""
+        ...
+
+    def note(self, text: str) -> None:
+        """A line of the trace."""
+        ...
+
+    def blanket_sweep(self, instance: Instance) -> None:
+        """The blanket start-up sweep, for the design that has it."""
+        ...
+
+
+@define
+class Host:
+    """A machine: its clock, its boot, and the processes that are alive on it."""
+
+    name: str
+    clock: HostClock
+    boot_id: str
+    alive: dict[int, int] = field(factory=dict)
+    """Process id to start time."""
+
+
+class Instance:
+    """One run of a gateway process on a host."""
+
+    def __init__(
+        self, name: str, host: Host, policy: LeasePolicy, limits: Limits, world: Surroundings
+    ) -> None:
+        """A process that has not booted yet."""
+        now = host.clock()
+        self.name = name
+        self.host = host
+        self.policy = policy
+        self.terms = policy.terms()
+        self.world = world
+        self.heart = hearts.boot(policy, now)
+        self.sweeper = sweepers.begin(policy, now)
+        self.keeper = keepers.begin(policy, now)
+        self.limiter = Limiter(limits, {})
+        self.tasks: dict[str, Task] = {}
+        self.alive = True
+        self.frozen = 0
+        self.watch_since = world.timeline.now
+        """True time since which nothing that this instance's sweeping needs has failed."""
+        self._backlog: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
+        self._wake_no = 0
+        self._claim_no = 0
+        self._claiming = False
+        self._sweeps_unanswered = 0
+        self._pid = 100
+
+    # The process itself ---------------------------------------------------------------------
+
+    def boot(self) -> None:
+        """The process starts."""
+        if self.world.design.blanket_sweep_at_boot:
+            self.world.blanket_sweep(self)
+        self.tick()
+
+    def kill(self) -> None:
+        """The process is gone, with all that it knew."""
+        self.alive = False
+        self._backlog.clear()
+
+    def freeze(self) -> None:
+        """The process stands still: suspended, stopped, or its loop is blocked."""
+        self.frozen += 1
+
+    def thaw(self) -> None:
+        """The process runs on; whatever came meanwhile is dealt with after its timers."""
+        self.frozen -= 1
+        if self.frozen or not self.alive:
+            return
+        self.watch_since = self.world.timeline.now
+        self.tick()
+        backlog, self._backlog = self._backlog, []
+        for action, args in backlog:
+            self.run(action, *args)
+
+    def run(self, action: Callable[..., None], *args: Any) -> None:
+        """Let something happen inside the process: now, when it thaws, or never."""
+        if not self.alive:
+            return
+        if self.frozen:
+            self._backlog.append((action, args))
+        else:
+            action(*args)
+
+    def later(self, delay_ms: int, action: Callable[..., None], *args: Any) -> None:
+        """Let something happen inside the process in a while."""
+        self.world.timeline.after(delay_ms, self.run, action, *args)
+
+    def drain(self) -> None:
+        """Take no new work; fail what has not begun, finish what runs, then leave."""
+        self.heart = hearts.drain(self.heart)
+        self.world.sometimes("drained under load" if self.tasks else "drained idle")
+        for task in list(self.tasks.values()):
+            if task.doing is Doing.WAITING:
+                self._finish(task, Status.FAILED)
+        self._leave_when_idle()
+
+    def next_beat_in(self) -> int:
+        """True milliseconds until the next beat is due."""
+        return self.host.clock.until(self.heart.next_beat_at)
+
+    # Timers ---------------------------------------------------------------------------------
+
+    def tick(self) -> None:
+        """Do all that is due, and set the next timer."""
+        now = self.host.clock()
+        self._stop_expired(now)
+        self.limiter, late = limiters.time_out(self.limiter, now)
+        for ticket in late:
+            self._saturated(self.tasks.get(ticket))
+        self._tick_sweeper(now)
+        failures = self.heart.failures
+        self.heart, sends = hearts.tick(self.heart, now)
+        if self.heart.failures > failures:
+            self._note_failed_beat()
+        for effect in sends:
+            if isinstance(effect, hearts.SendBeat):
+                self._beat(effect.number, now)
+            else:
+                self._register()
+        self._set_timer(now)
+
+    def _set_timer(self, now: MonoMs) -> None:
+        times = [hearts.wake_at(self.heart), limiters.wake_at(self.limiter)]
+        times += [sweepers.wake_at(self.sweeper, self.heart, now)]
+        times += [self._deadline(task) for task in self.tasks.values()]
+        due = [time for time in times if time is not None]
+        self._wake_no += 1
+        if due:
+            wait = self.host.clock.until(max(min(due), MonoMs(now + 1)))
+            self.later(wait, self._on_timer, self._wake_no)
+
+    def _on_timer(self, number: int) -> None:
+        if number == self._wake_no:
+            self.tick()
+
+    # The heart ------------------------------------------------------------------------------
+
+    def _register(self) -> None:
+        command = c.Register(self.name, host=self.host.name, claim_no=self._claim_no)
+        self._send(command, lambda reply: self._registered())
+
+    def _registered(self) -> None:
+        before = self.heart.phase
+        self.heart = hearts.registered(self.heart, self.host.clock())
+        if before is Phase.QUIESCED and self.heart.phase is Phase.RECOVERING:
+            self.world.sometimes("registered anew after being quiesced")
+        self.tick()
+
+    def _beat(self, number: int, now: MonoMs) -> None:
+        holds = tuple(
+            task.held.hold
+            for task in self.tasks.values()
+            if task.held is not None and not task.orphaned
+        )
+        watched = tuple(self.sweeper.suspicions)
+        beat = c.Heartbeat(self.name, self.terms, holds, watched)
+        if self.world.design.beats_renew:
+            self._send(beat, lambda reply: self._beaten(number, now, reply))
+            return
+        touch = c.Heartbeat(self.name, self.terms)
+        self._send(touch, lambda reply: self._beaten(number, now, reply), blind=True)
+        self._send(beat, lambda reply: self._renewed(now, reply))
+
+    def _beaten(self, number: int, sent_at: MonoMs, reply: r.Beaten) -> None:
+        now = self.host.clock()
+        if not hearts.in_time(self.heart, number, now):
+            self.world.sometimes("a beat's answer came too late")
+            return
+        phase, close = self.heart.phase, self.heart.pulse and self.heart.pulse.close_since
+        busy = any(answer.answer is r.Answer.BUSY for answer in reply.answers)
+        self.heart = hearts.answered(self.heart, number, now, reply.registered, busy)
+        self.world.beat_accepted(self, sent_at, now)
+        if phase is Phase.RECOVERING and self.heart.phase is Phase.STEADY:
+            self.world.sometimes("readmitted after three good beats")
+        if self.sweeper.suspicions and close != (self.heart.pulse and self.heart.pulse.close_since):
+            self.world.sometimes("a gap restarted a window")
+        if reply.locked and self.world.design.heeds_locks:
+            self.sweeper = sweepers.found_locked(self.sweeper, reply.locked)
+            self.world.sometimes("a locked suspect was forgotten")
+        self._renewed(sent_at, reply)
+        self.tick()
+
+    def _renewed(self, sent_at: MonoMs, reply: r.Beaten) -> None:
+        for answer in reply.answers:
+            task = self.tasks.get(answer.job_id)
+            if task is not None and task.held and task.held.hold.epoch == answer.epoch:
+                self._answer_hold(task, task.held, answer, sent_at)
+
+    def _answer_hold(self, task: Task, held: Held, answer: r.HoldAnswer, sent_at: MonoMs) -> None:
+        if answer.answer is r.Answer.RENEWED:
+            task.held = stamped(held, sent_at, self.terms.ttl_ms(task.transport))
+        elif answer.answer is r.Answer.ORPHANED:
+            task.orphaned = True
+            self.world.sometimes("an owner learned that its job was orphaned")
+        elif answer.answer is r.Answer.BUSY:
+            self.world.sometimes("a hold was busy")
+        else:
+            self.world.sometimes(f"a hold was answered {answer.answer}")
+            self._let_go(task)
+            return
+        if answer.cancel_requested_at is not None and task.doing in (Doing.WAITING, Doing.WORKING):
+            self.world.sometimes("a cancel reached the owner by its heartbeat")
+            self._finish(task, Status.CANCELED)
+
+    def _note_failed_beat(self) -> None:
+        self.watch_since = self.world.timeline.now
+        self.world.beat_failed(self)
+        if self.heart.phase is Phase.QUIESCED:
+            self.world.sometimes("quiesced after three failed beats")
+
+    # The sweeper and the housekeeper --------------------------------------------------------
+
+    def _tick_sweeper(self, now: MonoMs) -> None:
+        look = self.sweeper.look
+        self.sweeper, effects = sweepers.tick(self.sweeper, self.heart, now)
+        if look is not None and self.sweeper.look is not look:
+            self.watch_since = self.world.timeline.now
+        self._do(effects)
+        self.keeper, looks = keepers.tick(self.keeper, self.heart, now)
+        for command in looks:
+            self._send(command, self._overdue)
+        if self.world.design.hurries:
+            hurried = sweepers.wants_hurry(self.sweeper)
+            self.heart = hearts.hurry(self.heart, hurried, now)
+
+    def _do(self, effects: tuple[sweepers.Effect, ...]) -> None:
+        for effect in effects:
+            if isinstance(effect, sweepers.SendSuspects):
+                self._look(effect)
+            elif isinstance(effect, sweepers.SendSweep):
+                self._sweep(effect)
+            else:
+                self._first_sight(effect.suspect)
+
+    def _look(self, effect: sweepers.SendSuspects) -> None:
+        number = effect.number
+        self._send(effect.command, lambda reply: self._suspects(number, reply))
+
+    def _suspects(self, number: int, page: r.SuspectsPage) -> None:
+        now = self.host.clock()
+        before = self.sweeper.suspicions
+        own = {task.job_id for task in self.tasks.values() if task.held is not None}
+        self.sweeper, effects = sweepers.answered(self.sweeper, number, page, own, now)
+        for job_id, old in before.items():
+            new = self.sweeper.suspicions.get(job_id)
+            if new is None or new.beats != old.beats:
+                self.world.sometimes("a suspect was renewed before its window ended")
+        if self.world.design.one_observation:
+            self._sweep_at_first_sight(page, own)
+        self._do(effects)
+        self.tick()
+
+    def _sweep_at_first_sight(self, page: r.SuspectsPage, own: set[str]) -> None:
+        targets = tuple(
+            c.Target(s.job_id, s.epoch, s.beats, page.at)
+            for s in page.suspects
+            if s.job_id not in own
+        )
+        if targets:
+            self._sweep(sweepers.SendSweep(targets))
+
+    def _sweep(self, effect: sweepers.SendSweep) -> None:
+        self._sweeps_unanswered += 1
+        self._send(effect.command(self.name), self._swept)
+        self.later(self.policy.operation_timeout_ms, self._sweep_in_time)
+
+    def _sweep_in_time(self) -> None:
+        if self._sweeps_unanswered:
+            self._sweeps_unanswered = 0
+            self.watch_since = self.world.timeline.now
+
+    def _swept(self, reply: r.Swept) -> None:
+        self._sweeps_unanswered = 0
+        for answer in reply.answers:
+            if answer.refusal is Refusal.BEATS_MOVED:
+                self.world.sometimes("a heartbeat won the race against a sweep")
+            elif answer.repeated:
+                self.world.sometimes("two sweepers swept the same job, once")
+            elif answer.refusal is not None:
+                self.world.sometimes(f"a sweep was refused: {answer.refusal}")
+
+    def _first_sight(self, suspect: r.Suspect) -> None:
+        process = suspect.process
+        if process is None or suspect.delayed or process.boot_id != self.host.boot_id:
+            return
+        if self.host.alive.get(process.pid) != process.start:
+            return
+        if hearts.may(self.heart, Act.DELAY, self.host.clock()):
+            self.world.sometimes("process evidence delayed a sweep")
+            delay = c.Delay(suspect.job_id, suspect.epoch, suspect.beats, self.name)
+            self._send(delay, lambda reply: None)
+
+    def _overdue(self, overdue: r.Overdue) -> None:
+        now = self.host.clock()
+        self.keeper, commands = keepers.answered(self.keeper, overdue, self.heart, now)
+        for command in commands:
+            self._send(command, lambda reply: None)
+            self.world.sometimes(f"housekeeping sent {type(command).__name__}")
+
+    # Jobs: in -------------------------------------------------------------------------------
+
+    def submit(self, task: Task, request: Request) -> None:
+        """Somebody asks this gateway to run a job."""
+        now = self.host.clock()
+        if not hearts.may(self.heart, Act.ADMIT, now):
+            self.world.sometimes("an admission was refused: the instance may not admit")
+            return
+        self.limiter, verdict = limiters.acquire(self.limiter, task.job_id, task.provider, now)
+        if verdict is Verdict.SATURATED:
+            self.world.sometimes("an admission was refused: saturated")
+            return
+        self.tasks[task.job_id] = task
+        admit = c.Admit(
+            task.job_id,
+            self.name,
+            self.terms,
+            task.transport,
+            task.requeue,
+            request,
+            self.policy.dedup_window_ms,
+        )
+        self._call(
+            admit,
+            lambda reply, sent_at: self._admitted(task, reply, sent_at),
+            act=Act.ADMIT,
+            tries=4,
+            give_up=lambda: self._withdraw(task),
+        )
+
+    def _admitted(
+        self, task: Task, reply: r.Accepted | r.Joined | r.Refused, sent_at: MonoMs
+    ) -> None:
+        if isinstance(reply, r.Joined):
+            self.world.sometimes("an admit joined its twin")
+        if not isinstance(reply, r.Accepted) or reply.standing.status not in ACTIVE:
+            self._let_go(task)
+            return
+        if reply.repeated:
+            self.world.sometimes("a repeated admit got the first reply")
+        ttl_ms = self.terms.ttl_ms(task.transport)
+        hold = c.Hold(task.job_id, reply.standing.epoch)
+        task.held = Held(hold, task.requeue, sent_at, ttl_ms)
+        task.doing = Doing.WAITING
+        if reply.standing.owner != self.name:
+            self._let_go(task)
+        elif task.job_id in self.limiter.running:
+            self._start(task)
+        self.tick()
+
+    def _withdraw(self, task: Task) -> None:
+        """Fail closed: no row, no run."""
+        self.world.sometimes("an admit was given up and withdrawn")
+        self._let_go(task)
+        self._call(c.Withdraw(task.job_id, self.name), lambda reply, sent_at: None, tries=50)
+
+    def claim(self) -> None:
+        """Take work from the shared queue, if there is room."""
+        now = self.host.clock()
+        room = len(self.limiter.running) < self.limiter.limits.max_running
+        if self._claiming or not room or not hearts.may(self.heart, Act.CLAIM, now):
+            return
+        self._claiming = True
+        self._claim_no += 1
+        command = c.Claim(self.name, self._claim_no, self.terms, limit=2)
+        self._call(command, self._claimed)
+
+    def _claimed(self, reply: r.Claimed | r.Refused, sent_at: MonoMs) -> None:
+        self._claiming = False
+        if isinstance(reply, r.Refused):
+            self.world.sometimes("a claim of an unknown instance took nothing")
+            return
+        if reply.repeated and reply.grants:
+            self.world.sometimes("a repeated claim got the same jobs")
+        now = self.host.clock()
+        for grant in reply.grants:
+            standing = grant.standing
+            requeue = RequeueRule(grant.request.payload.decode() or RequeueRule.NEVER)
+            work_ms = self.world.rng.randint(1_000, 600_000)
+            task = Task(standing.job_id, "queue", grant.transport, requeue, work_ms)
+            hold = c.Hold(standing.job_id, standing.epoch)
+            task.held = Held(hold, requeue, sent_at, self.terms.first_beat_ttl_ms)
+            task.doing = Doing.WAITING
+            self.tasks[task.job_id] = task
+            self.limiter, verdict = limiters.acquire(self.limiter, task.job_id, "queue", now)
+            if self.heart.phase is Phase.DRAINING or verdict is Verdict.SATURATED:
+                self._give_back(task)
+            elif verdict is Verdict.GRANTED:
+                self._start(task)
+        self._leave_when_idle()
+        self.tick()
+
+    def _give_back(self, task: Task) -> None:
+        """Claimed, but there is no slot: release what may be requeued, fail the rest."""
+        if task.requeue is RequeueRule.NEVER or task.held is None:
+            self._finish(task, Status.FAILED)
+            return
+        task.doing = Doing.FINISHING
+        release = c.Release(task.job_id, self.name, task.held.hold.epoch)
+        self._call(release, lambda reply, sent_at: self._let_go(task))
+        self.world.sometimes("claimed work was released")
+
+    # Jobs: at work --------------------------------------------------------------------------
+
+    def _start(self, task: Task) -> None:
+        if task.held is None or task.doing is not Doing.WAITING:
+            return
+        task.doing = Doing.STARTING
+        if task.transport is Transport.PROCESS:
+            self._pid = 100 + (self._pid - 99) % 40
+            start = int(self.host.clock())
+            task.process = Process(self._pid, start, self.host.boot_id)
+            self.host.alive[self._pid] = start
+        epoch = task.held.hold.epoch
+        command = c.Start(task.job_id, self.name, epoch, self.terms, task.process)
+        self._call(
+            command, lambda reply, sent_at: self._started(task, reply, sent_at), act=Act.START
+        )
+
+    def _started(self, task: Task, reply: r.Accepted | r.Refused, sent_at: MonoMs) -> None:
+        if task.doing is not Doing.STARTING or task.held is None:
+            return
+        if isinstance(reply, r.Refused):
+            self.world.sometimes(f"a start was refused: {reply.reason}")
+            if reply.reason is Refusal.CANCEL_PENDING:
+                self._finish(task, Status.CANCELED)
+            elif reply.reason is Refusal.ORPHANED:
+                self._finish(task, Status.FAILED)
+            else:
+                self._let_go(task)
+            return
+        if sent_at > task.held.stamped_from and not reply.repeated:
+            task.held = stamped(task.held, sent_at, self.terms.ttl_ms(task.transport))
+        task.doing = Doing.WORKING
+        self.later(min(task.work_ms, 20_000), self._work, task, 20_000)
+        self.tick()
+
+    def _work(self, task: Task, done_ms: int) -> None:
+        if task.doing is not Doing.WORKING or task.held is None:
+            return
+        now = self.host.clock()
+        if not may_step(task.held, self.policy.local_margin_ms, now):
+            self._stop_expired(now)
+            return
+        self._work_step(task, task.held, now)
+        if done_ms >= task.work_ms:
+            failed = self.world.rng.random() < 0.1
+            self._finish(task, Status.FAILED if failed else Status.COMPLETED)
+            return
+        pause = min(task.work_ms - done_ms, self.world.rng.randint(5_000, 60_000))
+        self.later(pause, self._work, task, done_ms + pause)
+
+    def _work_step(self, task: Task, held: Held, now: MonoMs) -> None:
+        self.world.working(self, task.job_id, held.hold.epoch, task.requeue)
+        if self.world.rng.random() < 0.2:
+            chunk = Chunk(task.chunks, Stream.STDOUT, b"%d" % now)
+            task.chunks += 1
+            output = c.Output(
+                task.job_id, self.name, held.hold.epoch, chunk, self.policy.late_output_ms
+            )
+            self._call(output, self._stored, tries=3)
+
+    def _stored(self, reply: r.Accepted | r.Refused, sent_at: MonoMs) -> None:
+        if isinstance(reply, r.Refused):
+            self.world.sometimes(f"output was refused: {reply.reason}")
+
+    # Jobs: out ------------------------------------------------------------------------------
+
+    def _finish(self, task: Task, outcome: Status) -> None:
+        """The work is over; the hold stays until the store has acknowledged the terminal write."""
+        if task.held is None or task.doing is Doing.FINISHING:
+            return
+        task.doing = Doing.FINISHING
+        task.outcome = outcome
+        self._free_slot(task)
+        epoch = task.held.hold.epoch
+        complete = c.Complete(task.job_id, self.name, epoch, outcome, Result(exit_code=0))
+        self._call(complete, lambda reply, sent_at: self._completed(task, reply))
+
+    def _completed(self, task: Task, reply: r.Accepted | r.Refused) -> None:
+        if isinstance(reply, r.Refused):
+            self.world.sometimes(f"a completion was refused: {reply.reason}")
+        elif reply.repeated:
+            self.world.sometimes("a repeated completion changed nothing")
+        elif reply.transition is not None and reply.transition.value == "heal":
+            self.world.sometimes("an orphan healed")
+        self._let_go(task)
+
+    def _stop_expired(self, now: MonoMs) -> None:
+        """Work that somebody else may run stops at its local deadline. (L11)"""
+        for task in list(self.tasks.values()):
+            deadline = self._deadline(task)
+            if deadline is not None and now >= deadline:
+                self.world.sometimes("work stopped at its local deadline")
+                self._finish(task, Status.FAILED)
+
+    def _deadline(self, task: Task) -> MonoMs | None:
+        working = task.doing is Doing.WORKING and task.requeue is RequeueRule.ALLOWED
+        if not working or task.held is None:
+            return None
+        return local_deadline(task.held, self.policy.local_margin_ms)
+
+    def _saturated(self, task: Task | None) -> None:
+        if task is not None and task.doing is Doing.WAITING:
+            self.world.sometimes("a job waited too long for a slot")
+            self._finish(task, Status.FAILED)
+
+    def _let_go(self, task: Task) -> None:
+        """The hold has ended."""
+        self.tasks.pop(task.job_id, None)
+        task.held = None
+        task.doing = Doing.FINISHING
+        self._free_slot(task)
+        self._leave_when_idle()
+
+    def _free_slot(self, task: Task) -> None:
+        if task.process is not None:
+            self.host.alive.pop(task.process.pid, None)
+        self.limiter, granted = limiters.release(self.limiter, task.job_id)
+        for ticket in granted:
+            if ticket in self.tasks:
+                self._start(self.tasks[ticket])
+
+    def _leave_when_idle(self) -> None:
+        if self.heart.phase is Phase.DRAINING and not self.tasks and not self._claiming:
+            self.heart = hearts.stop(self.heart)
+            self._send(c.Deregister(self.name), lambda reply: None)
+            self.alive = False
+
+    # Sending --------------------------------------------------------------------------------
+
+    def _send(
+        self, command: c.Command[Any], answer: Callable[[Any], None], blind: bool = False
+    ) -> None:
+        """Send once; the answer, if it comes, is dealt with inside the process."""
+        self.world.sending(self, command, False)
+        envelope = Envelope(
+            self.name,
+            command,
+            self.host.clock(),
+            lambda reply: self.run(answer, reply),
+            blind,
+            not self.world.design.heeds_locks,
+        )
+        self.world.network.send(envelope)
+
+    def _call(
+        self,
+        command: c.Command[Any],
+        answer: Callable[[Any, MonoMs], None],
+        act: Act | None = None,
+        tries: int = -1,
+        give_up: Callable[[], None] | None = None,
+    ) -> None:
+        """Send, and repeat until it is answered; the answer learns when it was first sent."""
+        self._try(Call(command, self.host.clock(), answer, act, give_up, tries))
+
+    def _try(self, call: Call) -> None:
+        if call.done:
+            return
+        now = self.host.clock()
+        if call.act is not None and not hearts.may(self.heart, call.act, now):
+            if self.heart.phase is Phase.DRAINING:
+                self._abandon(call)
+            else:
+                self.later(self.policy.retry_ms, self._try, call)
+            return
+        if call.tries_left == 0:
+            self._abandon(call)
+            return
+        call.tries_left -= 1
+        if not call.sent:
+            call.first_sent_at = now
+        self.world.sending(self, call.command, call.sent)
+        call.sent = True
+        envelope = Envelope(
+            self.name,
+            call.command,
+            call.first_sent_at,
+            lambda reply: self.run(self._got, call, reply),
+        )
+        self.world.network.send(envelope)
+        self.later(self.policy.operation_timeout_ms + self.policy.retry_ms, self._try, call)
+
+    def _got(self, call: Call, reply: Any) -> None:
+        if not call.done:
+            call.done = True
+            call.answer(reply, call.first_sent_at)
+
+    def _abandon(self, call: Call) -> None:
+        call.done = True
+        if call.give_up is not None:
+            call.give_up()
+        elif isinstance(call.command, c.Start):
+            task = self.tasks.get(call.command.job_id)
+            if task is not None:
+                self._finish(task, Status.FAILED)
+        self.tick()

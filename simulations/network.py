@@ -1,0 +1,117 @@
+"""The network between instances and the store: it delays, loses and repeats messages, and loses
+answers after the commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import Any, Protocol
+
+from attrs import define, frozen
+
+from unswept.core.commands import Command
+from unswept.core.units import MonoMs
+from unswept.simulations.timeline import Timeline
+
+
+@frozen
+class Weather:
+    """How bad the network is: the chance that each message suffers, and by how much."""
+
+    lost: float = 0.0
+    answer_lost: float = 0.0
+    repeated: float = 0.0
+    delayed: float = 0.0
+    longest_delay_ms: int = 0
+
+
+@define
+class Envelope:
+    """A command on its way, and where its answer goes."""
+
+    sender: str
+    command: Command[Any]
+    sent_at: MonoMs
+    """First send, on the sender's clock."""
+    answer: Callable[[Any], None]
+    blind: bool = False
+    """It touches no row of the lease table, so that no lock there holds it up."""
+    lock_blind: bool = False
+    """It heeds no row lock: it names locked rows, and waits for their locks."""
+
+
+class Receiver(Protocol):
+    """The store's end of the wire."""
+
+    def receive(self, envelope: Envelope) -> None:
+        """A command has arrived."""
+        ...
+
+
+class Network:
+    """Carries envelopes to the store and answers back."""
+
+    def __init__(
+        self,
+        timeline: Timeline,
+        rng: Random,
+        weather: Weather,
+        heard: Callable[[Envelope, Any], None],
+    ) -> None:
+        """A network in this weather; `cut` names the senders that reach nobody, and `heard` learns
+        of every answer that reaches its sender."""
+        self._timeline = timeline
+        self._rng = rng
+        self._weather = weather
+        self._heard = heard
+        self.cut: set[str] = set()
+        self.store: Receiver | None = None
+        self.seen: dict[str, int] = dict.fromkeys(
+            ("message lost", "answer lost after commit", "message repeated", "message delayed"), 0
+        )
+
+    def send(self, envelope: Envelope) -> None:
+        """Send an envelope; its answer may never come, and it may arrive twice."""
+        if envelope.sender in self.cut or self._happens(self._weather.lost, "message lost"):
+            return
+        self._timeline.after(self._latency(), self._arrive, envelope)
+        if self._happens(self._weather.repeated, "message repeated"):
+            echo = Envelope(
+                envelope.sender,
+                envelope.command,
+                envelope.sent_at,
+                _nobody,
+                envelope.blind,
+                envelope.lock_blind,
+            )
+            self._timeline.after(self._rng.randint(1, 120_000), self._arrive, echo)
+
+    def answer(self, envelope: Envelope, reply: Any) -> None:
+        """Send a reply back to where its command came from."""
+        if self._happens(self._weather.answer_lost, "answer lost after commit"):
+            return
+        self._timeline.after(self._latency(), self._deliver, envelope, reply)
+
+    def _arrive(self, envelope: Envelope) -> None:
+        if envelope.sender not in self.cut and self.store is not None:
+            self.store.receive(envelope)
+
+    def _deliver(self, envelope: Envelope, reply: Any) -> None:
+        if envelope.sender not in self.cut:
+            self._heard(envelope, reply)
+            envelope.answer(reply)
+
+    def _latency(self) -> int:
+        if self._happens(self._weather.delayed, "message delayed"):
+            return self._rng.randint(30, self._weather.longest_delay_ms)
+        return 1 + int(self._rng.random() * 15)
+
+    def _happens(self, chance: float, name: str) -> bool:
+        if chance and self._rng.random() < chance:
+            self.seen[name] += 1
+            return True
+        return False
+
+
+def _nobody(reply: Any) -> None:
+    """Where the answer to a repeated message goes."""

@@ -1,0 +1,547 @@
+"""One seed: hosts, instances, a store and faults, run through virtual time and judged."""
+
+from __future__ import annotations
+
+from collections import Counter
+from math import exp, log
+from random import Random
+from typing import Any, Final
+
+from attrs import define, field, frozen
+
+from unswept.core import commands as c
+from unswept.core import heart as hearts
+from unswept.core import replies as r
+from unswept.core.heart import Phase
+from unswept.core.job import Job, Transport
+from unswept.core.lease import Kind, RequeueRule, Status
+from unswept.core.limiter import Limits
+from unswept.core.policy import LeasePolicy
+from unswept.core.records import changed
+from unswept.core.sweeper import window_ms
+from unswept.core.units import MonoMs, Ms, StoreMs
+from unswept.core.values import Event, Request
+from unswept.core.world import Change, Decision, Table
+from unswept.simulations.designs import DESIGNS, Design
+from unswept.simulations.faults import FAULTS, Fault, weather_of
+from unswept.simulations.instance import Host, Instance, Task
+from unswept.simulations.network import Envelope, Network
+from unswept.simulations.server import Server
+from unswept.simulations.timeline import HostClock, StoreClock, Timeline
+from unswept.simulations.transcript import Transcript, told
+from unswept.simulations.truth import Truth
+from unswept.simulations.violation import Violation
+from unswept.spec.laws import BY_ID
+from unswept.spec.observations import Neglect, Send, Sight, Step, SweepTruth, Work
+
+HOUR: Final = 3_600_000
+_EPOCH: Final = 1_700_000_000_000
+"""Where the store clock begins; only differences matter."""
+_LOOK_EVERY: Final = 10_000
+"""How often law L13 looks for neglected jobs."""
+_MEMORY: Final = 1_800_000
+"""How far back faults are remembered: longer than any lease and any outage reach."""
+
+DEFAULT: Final = LeasePolicy()
+QUICK: Final = LeasePolicy(
+    heartbeat_interval_ms=Ms(5_000), lease_ttl_ms=Ms(30_000), http_grace_ms=Ms(120_000)
+)
+
+
+class SlowHeartPolicy(LeasePolicy):
+    """The policy of a sweeper that takes one beat per heartbeat for proof."""
+
+    @property
+    def gap_ms(self) -> Ms:
+        """What it believes to be a closely beating heart."""
+        return self.steady_ms
+
+
+@frozen
+class Settings:
+    """What a run is made of; the same settings give the same run, byte for byte."""
+
+    seed: int
+    hours: float = 2.0
+    instances: int = 3
+    faults: tuple[str, ...] = tuple(FAULTS)
+    design: str = "unswept"
+
+
+@define
+class Found:
+    """A violation, with what a person needs to see and replay it."""
+
+    law: str
+    offence: str
+    at_ms: int
+    last_lines: tuple[str, ...]
+
+
+@define
+class Outcome:
+    """What one run came to."""
+
+    seed: int
+    violation: Found | None
+    digest: str
+    commands: int
+    simulated_ms: int
+    faults: Counter[str]
+    events: Counter[str]
+    sometimes: Counter[str]
+    checked: Counter[str]
+    live_jobs_swept: int
+
+
+@define
+class _Watched:
+    """What the truth remembers of one instance."""
+
+    beats: list[tuple[MonoMs, MonoMs]] = field(factory=list)
+    """Accepted beats: send and answer, on its own clock."""
+    stamps: dict[tuple[str, int], tuple[MonoMs, Ms]] = field(factory=dict)
+    """By (job, epoch): the first send of the last accepted stamp, and its ttl."""
+
+
+class Run:
+    """A simulated world. `outcome()` runs it to its end, or to its first violation."""
+
+    def __init__(self, settings: Settings, under_test: c.Store | None, clock: StoreClock) -> None:
+        """A world in which nothing has happened yet; `clock` is also the store under test's."""
+        self.settings = settings
+        self.design: Design = DESIGNS[settings.design]
+        self.rng = Random(settings.seed)
+        self.timeline: Timeline = clock.timeline
+        self.truth = Truth()
+        self.transcript = Transcript()
+        self.faults: Counter[str] = Counter()
+        self.events: Counter[str] = Counter()
+        self.marks: Counter[str] = Counter()
+        self.live_jobs_swept = 0
+        faults = self._draw_faults()
+        self.network = Network(self.timeline, self.rng, weather_of(faults), self._heard)
+        self.policies = (DEFAULT, DEFAULT, QUICK)
+        timeout = DEFAULT.operation_timeout_ms
+        self.server = Server(self.timeline, clock, self.network, under_test, timeout, self._observe)
+        self.network.store = self.server
+        self.hosts = self._make_hosts()
+        self.instances: list[Instance] = []
+        self._watched: dict[str, _Watched] = {}
+        self._stamped: dict[str, int] = {}
+        self._unlocked: dict[str, int] = {}
+        self._booted = 0
+        self._jobs = 0
+        for index in range(settings.instances):
+            self.timeline.after(index * 100, self.boot, self.hosts[index % len(self.hosts)])
+        for fault in faults:
+            self._schedule(fault)
+        self._later_exp(60_000, self._operate)
+        self.timeline.after(_LOOK_EVERY, self._look_for_neglect)
+
+    def outcome(self) -> Outcome:
+        """Run to the end of the simulated time, or to the first violation."""
+        end = int(self.settings.hours * HOUR)
+        found = None
+        try:
+            self.timeline.run(end)
+            self.server.compare_all()
+        except Violation as violation:
+            self.note(f"VIOLATION {violation}")
+            found = Found(
+                violation.law,
+                violation.offence,
+                self.timeline.now,
+                tuple(self.transcript.last),
+            )
+        return Outcome(
+            self.settings.seed,
+            found,
+            self.transcript.digest,
+            self.server.commands,
+            self.timeline.now,
+            self.faults + Counter(self.network.seen),
+            self.events,
+            self.marks,
+            self.server.checked,
+            self.live_jobs_swept,
+        )
+
+    # What instances and faults use ----------------------------------------------------------
+
+    def note(self, text: str) -> None:
+        """A line of the trace."""
+        self.transcript.line(self.timeline.now, text)
+
+    def sometimes(self, name: str) -> None:
+        """Something that must happen now and then has happened."""
+        self.marks[name] += 1
+
+    def living(self) -> list[Instance]:
+        """The instances whose process is there."""
+        return [instance for instance in self.instances if instance.alive]
+
+    def boot(self, host: Host) -> None:
+        """A new instance starts on a host, under a new id."""
+        self._booted += 1
+        policy = self.rng.choice(self.policies)
+        if not self.design.hurries:
+            policy = SlowHeartPolicy(**{name: getattr(policy, name) for name in _FIELDS})
+        instance = Instance(f"i{self._booted}", host, policy, Limits(max_running=6), self)
+        self.instances = [*self.living(), instance]
+        self._watched[instance.name] = _Watched()
+        self.note(
+            f"{instance.name} boots on {host.name}, beats every {policy.heartbeat_interval_ms} ms"
+        )
+        instance.boot()
+        self._later_exp(20_000, self._submit, instance)
+        self._later_exp(20_000, self._claim, instance)
+
+    def kill(self, instance: Instance) -> None:
+        """A process is killed; its children may live on for a while."""
+        self.note(f"{instance.name} is killed")
+        instance.kill()
+        children = [t.process for t in instance.tasks.values() if t.process is not None]
+        for process in children:
+            if self.rng.random() < 0.5:
+                instance.host.alive.pop(process.pid, None)
+            else:
+                wait = self.rng.randint(1, 600_000)
+                self.timeline.after(wait, self._child_ends, instance.host, process.pid)
+
+    def _child_ends(self, host: Host, pid: int) -> None:
+        host.alive.pop(pid, None)
+
+    def blanket_sweep(self, instance: Instance) -> None:
+        """What the blanket start-up sweep does to the store, past every guard."""
+        world, now = self.server.pure.world, self.server.clock()
+        jobs = [world.jobs[job_id] for job_id in sorted(world.owned)]
+        if self.server.down or self.server.table_locks or not jobs:
+            return
+        changes = []
+        events = []
+        for job in jobs:
+            lease = changed(job.lease, status=Status.ORPHANED, deadline=None)
+            changes.append(Change(Table.JOBS, job.id, changed(job, lease=lease, orphaned_at=now)))
+            event = Event(
+                job.id,
+                lease.epoch,
+                Kind.ORPHAN,
+                now,
+                lease.status,
+                lease.owner,
+                actor=instance.name,
+                beats=lease.beats,
+            )
+            events.append(event)
+        targets = tuple(c.Target(j.id, j.lease.epoch, j.lease.beats, now) for j in jobs)
+        sweep = c.Sweep(instance.name, targets)
+        reply = r.Swept(now, tuple(r.SweepAnswer(job.id, None) for job in jobs))
+        decision = Decision(reply, tuple(changes), tuple(events))
+        envelope = Envelope(instance.name, sweep, instance.host.clock(), lambda _: None)
+        self.server.carry_out(sweep, decision, envelope)
+
+    # What the laws judge of instances -------------------------------------------------------
+
+    def sending(self, instance: Instance, command: c.Command[Any], repeat: bool) -> None:
+        """An instance is about to send a command: laws L10 and L12a."""
+        phase = hearts.phase_at(instance.heart, instance.host.clock())
+        sights: tuple[Sight, ...] = ()
+        if isinstance(command, c.Sweep):
+            sights = tuple(
+                sight for target in command.targets if (sight := self._sight(instance, target))
+            )
+        exempt = repeat and isinstance(command, c.Claim)
+        send = Send(instance.name, command, phase, exempt, sights)
+        self._judge("L10", send)
+        if sights:
+            self._judge("L12a", send)
+
+    def working(self, instance: Instance, job_id: str, epoch: int, requeue: RequeueRule) -> None:
+        """An instance begins a step of work: law L11."""
+        heard = self._watched[instance.name].stamps.get((job_id, epoch))
+        if heard is None:
+            raise Violation("L11", f"{instance.name} works on {job_id} without any grant")
+        sent_at, ttl_ms = heard
+        margin = instance.policy.local_margin_ms
+        now = instance.host.clock()
+        self._judge("L11", Work(instance.name, job_id, requeue, now, sent_at, ttl_ms, margin))
+
+    def beat_accepted(self, instance: Instance, sent_at: MonoMs, now: MonoMs) -> None:
+        """An instance took the answer to its beat."""
+        beats = self._watched[instance.name].beats
+        beats.append((sent_at, now))
+        del beats[:-400]
+
+    def beat_failed(self, instance: Instance) -> None:
+        """An instance got no answer to its beat in time."""
+        self.truth.beat_failed(instance.name, self.timeline.now)
+
+    def _sight(self, instance: Instance, target: c.Target) -> Sight | None:
+        """The truth about one target's window; None where the store will refuse it anyway."""
+        job = self.server.pure.world.jobs.get(target.job_id)
+        if job is None or (job.lease.epoch, job.lease.beats) != (target.epoch, target.beats):
+            return None
+        clock, now = instance.host.clock, instance.host.clock()
+        window = self._window(instance.policy, job)
+        stood = now - clock.at(self._stamped[job.id])
+        beats = self._watched[instance.name].beats
+        begin = now - window
+        gaps = [
+            answered - beats[i - 1][0]
+            for i, (_, answered) in enumerate(beats)
+            if i and answered > begin
+        ]
+        gaps.append(now - beats[-1][0] if beats else now)
+        if not beats or (beats[0][1] > begin):
+            gaps.append(window)
+        retry, timeout = instance.policy.retry_ms, instance.policy.operation_timeout_ms
+        return Sight(job.id, window, Ms(stood), Ms(max(gaps)), Ms(retry + timeout))
+
+    def _window(self, policy: LeasePolicy, job: Job) -> Ms:
+        lease = job.lease
+        assert lease.confirm_ms is not None and lease.ttl_ms is not None
+        return window_ms(policy.confirm_after_ms, lease.confirm_ms, lease.requeue, lease.ttl_ms)
+
+    def _heard(self, envelope: Envelope, reply: Any) -> None:
+        """An answer reached its sender: what it says of stamps is what the sender may rely on."""
+        watched = self._watched.get(envelope.sender)
+        terms = getattr(envelope.command, "terms", None)
+        if watched is None or terms is None:
+            return
+        stamps = watched.stamps
+        if isinstance(reply, r.Beaten):
+            for answer in reply.answers:
+                job = self.server.pure.world.jobs.get(answer.job_id)
+                key = (answer.job_id, answer.epoch)
+                if answer.answer is r.Answer.RENEWED and job is not None:
+                    heard = (envelope.sent_at, terms.ttl_ms(job.transport))
+                    stamps[key] = max(heard, stamps.get(key, heard))
+        elif isinstance(reply, r.Claimed):
+            for grant in reply.grants:
+                key = (grant.standing.job_id, grant.standing.epoch)
+                stamps.setdefault(key, (envelope.sent_at, terms.first_beat_ttl_ms))
+        elif isinstance(reply, r.Accepted):
+            key = (reply.standing.job_id, reply.standing.epoch)
+            ttl = terms.ttl_ms(getattr(envelope.command, "transport", self._transport(key[0])))
+            before = stamps.get(key)
+            if before is None or (not reply.repeated and envelope.sent_at > before[0]):
+                stamps[key] = (envelope.sent_at, ttl)
+
+    def _transport(self, job_id: str) -> Transport:
+        job = self.server.pure.world.jobs.get(job_id)
+        return Transport.PROCESS if job is None else job.transport
+
+    # What the laws judge of the store -------------------------------------------------------
+
+    def _observe(self, step: Step, envelope: Envelope) -> None:
+        """A command was executed: remember what is true, and judge every sweep."""
+        self.note(told(envelope.sender, step.command, step.reply))
+        for before, after in step.rows:
+            if after is None or before is None or after.lease.beats != before.lease.beats:
+                if after is not None:
+                    if before is not None and before.lease.deadline is not None:
+                        self._mark_revival(before, step)
+                    self._stamped[after.id] = self.timeline.now
+                elif before is not None:
+                    self._stamped.pop(before.id, None)
+        for event in step.events:
+            self.events[event.kind.value] += 1
+            if event.kind is Kind.ORPHAN:
+                self._swept(event, envelope)
+
+    def _mark_revival(self, before: Job, step: Step) -> None:
+        deadline = before.lease.deadline
+        if deadline is not None and deadline < step.now and isinstance(step.command, c.Heartbeat):
+            self.marks["a lease past its deadline revived"] += 1
+
+    def _swept(self, event: Event, envelope: Envelope) -> None:
+        job = self.server.pure.world.jobs[event.job_id]
+        owner = next((i for i in self.living() if i.name == event.owner), None)
+        task = None if owner is None else owner.tasks.get(job.id)
+        holds = task is not None and task.held is not None and not task.orphaned
+        if owner is None or not holds:
+            self.marks["a dead owner's job was swept"] += 1
+            return
+        self.live_jobs_swept += 1
+        sweeper = next((i for i in self.living() if i.name == envelope.sender), owner)
+        truth = self._truth_of(job, owner, sweeper)
+        self._judge("L12", truth)
+        self.marks["a silent owner's job was swept, by its own fault"] += 1
+
+    def _truth_of(self, job: Job, owner: Instance, sweeper: Instance) -> SweepTruth:
+        now, truth = self.timeline.now, self.truth
+        last = self._stamped[job.id]
+        gap = min(owner.policy.gap_ms, DEFAULT.gap_ms, sweeper.policy.retry_ms)
+        spans = truth.shared_since(last, now, job.id)
+        long_ones = [span for span in spans if span.length(now) > gap]
+        steps = [time for time in truth.steps if last < time <= now]
+        ends = [now if span.end is None else span.end for span in long_ones] + steps
+        shared_end = max(ends, default=None)
+        beat = owner.policy.heartbeat_interval_ms
+        since = last if shared_end is None else max(last, shared_end - beat)
+        flaps = [s for s in spans if s not in long_ones and s.begin >= since]
+        lost = truth.beats_failed(owner.name, since if shared_end is None else shared_end)
+        window = self._window(sweeper.policy, job)
+        rival = sweeper.policy.retry_ms + sweeper.policy.operation_timeout_ms
+        allowed = (window - beat - 1) // (
+            owner.policy.retry_ms + owner.policy.operation_timeout_ms + rival
+        )
+        own = sum(span.overlap(since, now) for span in truth.own.get(owner.name, ()))
+        if shared_end is None:
+            own += lost * beat
+        stamp = self.server.history.stamps[job.id]
+        return SweepTruth(
+            job.id,
+            sweeper.name,
+            owner.name,
+            owner_lives=True,
+            ttl_ms=stamp.ttl_ms,
+            heartbeat_ms=beat,
+            silent_ms=Ms(now - last),
+            shared_fault=shared_end is not None,
+            own_fault_ms=Ms(own),
+            flaps=len(flaps) + (lost if shared_end is not None else 0),
+            flaps_allowed=allowed,
+        )
+
+    def _look_for_neglect(self) -> None:
+        """Law L13: no dead owner's job hangs for ever."""
+        now, world = self.timeline.now, self.server.pure.world
+        for instance in self.living():
+            if hearts.phase_at(instance.heart, instance.host.clock()) is not Phase.STEADY:
+                instance.watch_since = now
+        for job_id in self.server.locked_rows:
+            self._unlocked[job_id] = now
+        stepped_back = max(self.truth.back_steps, default=0)
+        for job_id in world.owned:
+            silent = now - self._stamped[job_id]
+            if silent > QUICK.lease_ttl_ms:
+                self._judge_neglect(world.jobs[job_id], silent, stepped_back)
+        self.truth.forget(now - _MEMORY)
+        self.timeline.after(_LOOK_EVERY, self._look_for_neglect)
+
+    def _judge_neglect(self, job: Job, silent: int, stepped_back: int) -> None:
+        now = self.timeline.now
+        watchers = [i for i in self.living() if not i.frozen and job.id not in i.tasks]
+        if not watchers:
+            return
+        watcher = min(watchers, key=lambda i: i.watch_since)
+        since = max(watcher.watch_since, stepped_back, self._unlocked.get(job.id, 0))
+        policy, lease = watcher.policy, job.lease
+        delayed = lease.delayed_at is not None and lease.ttl_ms is not None
+        ttl = lease.ttl_ms if delayed else self.server.history.stamps[job.id].ttl_ms
+        assert ttl is not None
+        bound = ttl + policy.sweep_interval_ms + self._window(policy, job)
+        bound += 2 * policy.operation_timeout_ms
+        bound += bound // 1_000  # the watcher's clock may be slow
+        self._judge("L13", Neglect(job.id, Ms(silent), Ms(bound), watcher.name, Ms(now - since)))
+
+    def _judge(self, law_id: str, observation: Any) -> None:
+        if law_id in self.design.excused:
+            return
+        law = BY_ID[law_id]
+        self.server.checked[law_id] += 1
+        offence = law.broken(observation) if law.broken else None
+        if offence is not None:
+            raise Violation(law_id, offence)
+
+    # The world's own doings -----------------------------------------------------------------
+
+    def _make_hosts(self) -> list[Host]:
+        count = 1 if self.rng.random() < 0.25 else self.settings.instances
+        return [
+            Host(
+                f"h{index}",
+                HostClock(self.timeline, self.rng.randint(0, HOUR), self.rng.randint(-500, 500)),
+                f"boot-{index}",
+            )
+            for index in range(count)
+        ]
+
+    def _draw_faults(self) -> tuple[Fault, ...]:
+        """This seed's own mix: where all faults strike at once, they hide each other's work."""
+        wanted = [FAULTS[name] for name in self.settings.faults]
+        if len(wanted) < 3:
+            return tuple(wanted)
+        drawn = tuple(fault for fault in wanted if self.rng.random() < 0.5)
+        return drawn or (self.rng.choice(wanted),)
+
+    def _schedule(self, fault: Fault) -> None:
+        if fault.per_hour:
+            self._later_exp(HOUR / fault.per_hour, self._strike, fault)
+
+    def _strike(self, fault: Fault) -> None:
+        self.faults[fault.name] += 1
+        self.note(f"fault: {fault.name}")
+        fault.strike(self)
+        self._schedule(fault)
+
+    def _later_exp(self, mean_ms: float, action: Any, *args: Any) -> None:
+        wait = int(-log(1.0 - self.rng.random()) * mean_ms)
+        self.timeline.after(1 + wait, action, *args)
+
+    def _submit(self, instance: Instance) -> None:
+        if not instance.alive or instance.heart.phase is Phase.DRAINING:
+            return
+        instance.run(self._submit_one, instance)
+        self._later_exp(90_000, self._submit, instance)
+
+    def _submit_one(self, instance: Instance) -> None:
+        self._jobs += 1
+        key = f"k{self.rng.randint(1, 40)}" if self.rng.random() < 0.5 else None
+        principal = self.rng.choice(("ann", "bob"))
+        transport = Transport.HTTP if self.rng.random() < 0.3 else Transport.PROCESS
+        requeue = RequeueRule.ALLOWED if self.rng.random() < 0.4 else RequeueRule.NEVER
+        provider = self.rng.choice(("north", "south"))
+        task = Task(f"j{self._jobs}", provider, transport, requeue, self._work_ms())
+        instance.submit(task, Request(requeue.encode(), principal, key))
+
+    def _work_ms(self) -> int:
+        return int(exp(self.rng.uniform(log(2_000), log(1_800_000))))
+
+    def _claim(self, instance: Instance) -> None:
+        if not instance.alive or instance.heart.phase is Phase.DRAINING:
+            return
+        instance.run(instance.claim)
+        self._later_exp(60_000, self._claim, instance)
+
+    def _operate(self) -> None:
+        """Somebody at a desk: enqueues, cancels, requeues and settles."""
+        world = self.server.pure.world
+        choice = self.rng.random()
+        if choice < 0.5:
+            self._jobs += 1
+            requeue = RequeueRule.ALLOWED if self.rng.random() < 0.6 else RequeueRule.NEVER
+            late = self.server.clock() + self.rng.randint(1, 1_200_000)
+            command: c.Command[Any] = c.Enqueue(
+                f"q{self._jobs}",
+                requeue=requeue,
+                request=Request(requeue.encode()),
+                priority=self.rng.randint(0, 2),
+                queue_deadline=StoreMs(late) if self.rng.random() < 0.3 else None,
+            )
+            self._ask(command)
+        elif choice < 0.65 and world.jobs:
+            active = sorted((*world.owned, *world.waiting))
+            if active:
+                self._ask(c.RequestCancel(self.rng.choice(active)))
+        else:
+            orphans = [j for j in world.jobs.values() if j.lease.status is Status.ORPHANED]
+            if orphans:
+                self._ask(self._judgement(self.rng.choice(orphans)))
+        self._later_exp(60_000, self._operate)
+
+    def _judgement(self, job: Job) -> c.Command[Any]:
+        epoch = job.lease.epoch
+        if job.lease.requeue is RequeueRule.ALLOWED and self.rng.random() < 0.7:
+            return c.Requeue(job.id, epoch, actor="operator")
+        outcome = self.rng.choice((Status.FAILED, Status.CANCELED))
+        return c.Settle(job.id, epoch, outcome, actor="operator")
+
+    def _ask(self, command: c.Command[Any]) -> None:
+        now = self.hosts[0].clock()
+        self.network.send(Envelope("operator", command, now, lambda _: None))
+
+
+_FIELDS: Final = tuple(name for name in LeasePolicy.__annotations__)

@@ -1,0 +1,197 @@
+"""The store's side of a simulated run: outages, locks and the clock; every executed command is
+judged by the laws and compared, reply for reply, with the store under test."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from attrs import define, evolve
+
+from unswept.core import commands as c
+from unswept.core import replies as r
+from unswept.core.memory import MemoryStore
+from unswept.core.world import Decision, decide
+from unswept.simulations.network import Envelope, Network
+from unswept.simulations.timeline import StoreClock, Timeline
+from unswept.simulations.violation import Violation
+from unswept.spec.history import History
+from unswept.spec.laws import Law, step_laws
+from unswept.spec.observations import Step
+
+_READS = (
+    c.Suspects,
+    c.LookOverdue,
+    c.Find,
+    c.ReadRequest,
+    c.ReadOutput,
+    c.ReadEvents,
+    c.ListInstances,
+)
+
+
+@define
+class _Waiting:
+    """A command that waits for a lock, until its lock timeout."""
+
+    envelope: Envelope
+    until: int
+
+
+class Server:
+    """One store that all instances share."""
+
+    def __init__(
+        self,
+        timeline: Timeline,
+        clock: StoreClock,
+        network: Network,
+        under_test: c.Store | None,
+        lock_timeout_ms: int,
+        observe: Callable[[Step, Envelope], None],
+    ) -> None:
+        """A server whose pure store is the reference for `under_test`, if there is one."""
+        self._timeline = timeline
+        self.clock = clock
+        self._network = network
+        self._under_test = under_test
+        self._lock_timeout_ms = lock_timeout_ms
+        self._observe = observe
+        self.pure = MemoryStore(clock)
+        self.history = History()
+        self.down = 0
+        """How many faults keep the store out of reach."""
+        self.table_locks = 0
+        """How many faults keep writes off the lease table, while reads and other tables work."""
+        self.locked_rows: set[str] = set()
+        """Jobs whose rows a stranger has locked."""
+        self.checked: Counter[str] = Counter()
+        """How often each law judged a step."""
+        self.commands = 0
+        self._waiting: list[_Waiting] = []
+        self._laws: dict[type, tuple[Law, ...]] = {}
+
+    def receive(self, envelope: Envelope) -> None:
+        """A command has arrived: execute it now, or when the locks that it needs are free."""
+        if not self.down:
+            self._take(_Waiting(envelope, self._timeline.now + self._lock_timeout_ms))
+
+    def released(self) -> None:
+        """A lock is free: whoever has not waited too long goes on, in the order of arrival."""
+        waiting, self._waiting = self._waiting, []
+        for entry in waiting:
+            if entry.until >= self._timeline.now:
+                self._take(entry)
+
+    def _take(self, entry: _Waiting) -> None:
+        if self._must_wait(entry.envelope):
+            self._waiting.append(entry)
+        else:
+            reply = self._execute_around_locks(entry.envelope)
+            self._network.answer(entry.envelope, reply)
+
+    def sweep_waits(self) -> bool:
+        """Does a sweep wait for a lock?"""
+        return any(isinstance(entry.envelope.command, c.Sweep) for entry in self._waiting)
+
+    def drop_waiting(self) -> None:
+        """The store went down: transactions that waited are rolled back."""
+        self._waiting.clear()
+
+    def execute(self, command: c.Command[Any], envelope: Envelope) -> Any:
+        """Execute one command on the pure store, judge it, and compare the store under test."""
+        decision: Decision[Any] = decide(self.pure.world, command, self.clock())
+        return self.carry_out(command, decision, envelope)
+
+    def carry_out(
+        self, command: c.Command[Any], decision: Decision[Any], envelope: Envelope
+    ) -> Any:
+        """Judge what a command comes to, make it so, and compare the store under test."""
+        step = self.history.step(self.pure.world, command, decision, self.clock())
+        self.judge(step)
+        self.commands += 1
+        if self._under_test is not None:
+            self._compare(command, decision.reply)
+        self.pure.apply(decision)
+        self.history.remember(step)
+        self._observe(step, envelope)
+        return decision.reply
+
+    def judge(self, step: Step) -> None:
+        """Let every law that this step can break look at it."""
+        command = type(step.command)
+        laws = self._laws.get(command)
+        if laws is None:
+            laws = self._laws[command] = step_laws(command)
+        for law in laws:
+            offence = law.broken(step) if law.broken else None
+            self.checked[law.id] += 1
+            if offence is not None:
+                raise Violation(law.id, offence)
+
+    def compare_all(self) -> None:
+        """At the end of a run, every job, result, output and event must be the same."""
+        if self._under_test is None:
+            return
+        jobs = sorted(self.pure.world.ids)
+        questions: list[c.Command[Any]] = [c.ListInstances(), c.Suspects(limit=c.MAX_PAGE)]
+        for job_id in jobs:
+            questions += [c.Find(job_id), c.ReadRequest(job_id), c.ReadOutput(job_id)]
+        events = len(self.pure.world.events)
+        questions += [c.ReadEvents(after, 1_000) for after in range(0, events + 1, 1_000)]
+        for question in questions:
+            self._compare(question, self.pure.execute(question))
+
+    def _compare(self, command: c.Command[Any], expected: Any) -> None:
+        assert self._under_test is not None
+        reply = self._under_test.execute(command)
+        self.checked["LOCKSTEP"] += 1
+        if reply != expected:
+            raise Violation(
+                "LOCKSTEP",
+                f"the store under test answered {reply}, the pure store {expected}, to {command}",
+            )
+
+    def _must_wait(self, envelope: Envelope) -> bool:
+        command = envelope.command
+        if isinstance(command, _READS) or envelope.blind:
+            return False
+        if self.table_locks:
+            return True
+        if not self.locked_rows or isinstance(command, c.Heartbeat):
+            return False
+        if isinstance(command, c.Sweep):
+            return envelope.lock_blind and any(
+                target.job_id in self.locked_rows for target in command.targets
+            )
+        return getattr(command, "job_id", None) in self.locked_rows
+
+    def _execute_around_locks(self, envelope: Envelope) -> Any:
+        """Execute what the row locks leave of a command, and say what they did not."""
+        command, locked = envelope.command, self.locked_rows
+        if not locked:
+            return self.execute(command, envelope)
+        if isinstance(command, c.Heartbeat):
+            return self._beat_around_locks(command, envelope)
+        if isinstance(command, c.Sweep):
+            free = tuple(t for t in command.targets if t.job_id not in locked)
+            return self.execute(evolve(command, targets=free), envelope)
+        if isinstance(command, c.Suspects) and not envelope.lock_blind:
+            page = self.execute(command, envelope)
+            seen = tuple(s for s in page.suspects if s.job_id not in locked)
+            return page if page.more else evolve(page, suspects=seen)
+        return self.execute(command, envelope)
+
+    def _beat_around_locks(self, command: c.Heartbeat, envelope: Envelope) -> r.Beaten:
+        locked = self.locked_rows
+        free = tuple(hold for hold in command.holds if hold.job_id not in locked)
+        beaten: r.Beaten = self.execute(evolve(command, holds=free), envelope)
+        answered = {answer.job_id: answer for answer in beaten.answers}
+        answers = tuple(
+            answered.get(hold.job_id) or r.HoldAnswer(hold.job_id, hold.epoch, r.Answer.BUSY)
+            for hold in command.holds
+        )
+        watched = tuple(job_id for job_id in command.watched if job_id in locked)
+        found = () if envelope.lock_blind else watched
+        return evolve(beaten, answers=answers, locked=found)

@@ -1,0 +1,536 @@
+"""The laws as data: id, sentence, what each judges, and the predicate that says how it was broken.
+
+The simulator, the explorer and the audit all use these predicates. A predicate looks at one
+observation (`unswept.spec.observations`) and returns None, or the offence in one sentence. It is
+written from the law's sentence, not from the code that keeps the law.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any, Final
+
+from attrs import frozen
+
+from unswept.core import commands as c
+from unswept.core import replies as r
+from unswept.core.heart import Phase
+from unswept.core.job import Job
+from unswept.core.lease import ACTIVE, MOVES, TERMINAL, Kind, RequeueRule, Status, well_formed
+from unswept.spec.observations import Neglect, Send, Step, SweepTruth, Work
+
+
+class Judges(StrEnum):
+    """What kind of observation a law looks at."""
+
+    STEP = "step"
+    """One command that a store has executed."""
+    SEND = "send"
+    """One command that an instance sends."""
+    WORK = "work"
+    """One step of work that an instance begins."""
+    SWEEP = "sweep"
+    """A job that was orphaned, with the truth about its owner."""
+    NEGLECT = "neglect"
+    """An owned job that has not been renewed for a while."""
+    CODE = "code"
+    """The source itself; a test reads it."""
+
+
+Predicate = Callable[[Any], str | None]
+
+
+@frozen
+class Law:
+    """One law of the protocol."""
+
+    id: str
+    sentence: str
+    judges: Judges
+    broken: Predicate | None
+    """None where only a test of the source can judge."""
+    on: tuple[type, ...] = ()
+    """The commands on which a step can break the law; empty: any."""
+
+
+def _orphaned(step: Step) -> Iterable[tuple[Job, Job]]:
+    for before, after in step.rows:
+        if before is None or after is None:
+            continue
+        if after.lease.status is Status.ORPHANED and before.lease.status is not Status.ORPHANED:
+            yield before, after
+
+
+def _l1(step: Step) -> str | None:
+    for before, _ in _orphaned(step):
+        stamp = step.stamps.get(before.id)
+        if stamp is None or stamp.epoch != before.lease.epoch:
+            return f"{before.id} was orphaned in epoch {before.lease.epoch}, which stamped nothing"
+        if step.now <= stamp.at + stamp.ttl_ms:
+            return (
+                f"{before.id} was orphaned at {step.now}, but it was stamped at {stamp.at} for "
+                f"{stamp.ttl_ms} ms, so its lease ran to {stamp.at + stamp.ttl_ms}"
+            )
+    return None
+
+
+def _l2(step: Step) -> str | None:
+    for before, _ in _orphaned(step):
+        lease = before.lease
+        if lease.status not in ACTIVE or lease.owner is None or lease.deadline is None:
+            return f"{before.id} was orphaned though it was {lease.status} and had no lease"
+        if not lease.deadline < step.now:
+            return f"{before.id} was orphaned at {step.now}, its deadline is {lease.deadline}"
+        if not isinstance(step.command, c.Sweep):
+            return f"{before.id} was orphaned by a {type(step.command).__name__}"
+        seen = {(t.job_id, t.epoch, t.beats) for t in step.command.targets}
+        if (before.id, lease.epoch, lease.beats) not in seen:
+            return (
+                f"{before.id} was orphaned at epoch {lease.epoch} and beat {lease.beats}, which is "
+                f"not the stamp that the sweeper saw"
+            )
+    return None
+
+
+_OWNER_COMMANDS: Final = (c.Start, c.Output, c.Complete, c.Release)
+
+
+def _l3(step: Step) -> str | None:
+    for before, after in step.rows:
+        if before is not None and after is not None and after.lease.epoch < before.lease.epoch:
+            return f"{after.id} went from epoch {before.lease.epoch} to {after.lease.epoch}"
+    cmd = step.command
+    if isinstance(cmd, c.Heartbeat):
+        return _l3_heartbeat(step, cmd)
+    if not isinstance(cmd, _OWNER_COMMANDS):
+        return None
+    job = step.before(cmd.job_id)
+    if job is None or (cmd.epoch, cmd.owner) == (job.lease.epoch, job.lease.owner):
+        return None
+    if step.rows or step.output:
+        return f"{type(cmd).__name__} under {cmd.owner}, epoch {cmd.epoch} changed {job.id}"
+    if not isinstance(step.reply, r.Refused) and not _says_repeat(step):
+        return f"{type(cmd).__name__} under {cmd.owner}, epoch {cmd.epoch} was not refused"
+    if isinstance(cmd, c.Complete) and 1 <= cmd.epoch < job.lease.epoch:
+        kept = (job.id, cmd.epoch, Kind.STALE_RESULT) in step.known_events
+        if not kept and [event.kind for event in step.events] != [Kind.STALE_RESULT]:
+            return f"the stale result of {job.id}, epoch {cmd.epoch}, left no event"
+    return None
+
+
+def _l3_heartbeat(step: Step, cmd: c.Heartbeat) -> str | None:
+    held = {hold.job_id: hold.epoch for hold in cmd.holds}
+    for before, _ in step.rows:
+        if before is None:
+            return "a heartbeat made a job"
+        if before.lease.owner != cmd.instance or held.get(before.id) != before.lease.epoch:
+            return f"a heartbeat of {cmd.instance} changed {before.id}, which it does not hold"
+    return None
+
+
+def _says_repeat(step: Step) -> bool:
+    return isinstance(step.reply, r.Accepted) and step.reply.repeated
+
+
+_OUT_OF_ORPHANED: Final = (c.Complete, c.Requeue, c.Settle, c.RequestCancel, c.Withdraw)
+
+
+def _l4(step: Step) -> str | None:
+    for before, after in step.rows:
+        if before is None:
+            continue
+        if before.lease.status in TERMINAL and (after is not None or not step.is_eviction):
+            return f"{before.id} was {before.lease.status} and was changed"
+        if before.lease.status is Status.ORPHANED:
+            if not isinstance(step.command, _OUT_OF_ORPHANED):
+                return f"orphaned {before.id} was changed by {type(step.command).__name__}"
+            healed = isinstance(step.command, c.Complete) and after is not None
+            if healed and after is not None and after.lease.epoch != before.lease.epoch:
+                return f"{before.id} healed under another epoch"
+    cmd = step.command
+    if isinstance(cmd, c.Output) and step.output:
+        job = step.before(cmd.job_id)
+        end = None if job is None else job.finished_at
+        if end is not None and end + cmd.late_output_ms < step.now:
+            return f"output of {cmd.job_id} landed {step.now - end} ms after its end"
+    return None
+
+
+_WITHOUT_STATUS: Final = frozenset({Kind.DELAY, Kind.REQUEST_CANCEL, Kind.STALE_RESULT, Kind.EVICT})
+"""Kinds of event that a transition may leave without a change of status."""
+
+
+def _l5(step: Step) -> str | None:
+    left = {event.job_id: event for event in step.events}
+    if len(left) != len(step.events):
+        return "one command left two events for one job"
+    for event in step.events:
+        key = (event.job_id, event.epoch, event.kind)
+        if key in step.known_events:
+            return f"the event {key} was written twice"
+    for before, after in step.rows:
+        if after is None:
+            continue
+        was = None if before is None else before.lease.status
+        if was is after.lease.status:
+            if after.id in left and left[after.id].kind not in _WITHOUT_STATUS:
+                return f"{after.id} stayed {was} and left the event {left[after.id].kind}"
+            continue
+        event_ = left.get(after.id)
+        if event_ is None:
+            return f"{after.id} went from {was} to {after.lease.status} and left no event"
+        if event_.epoch != after.lease.epoch or event_.status is not after.lease.status:
+            return f"the event of {after.id} says {event_.status}, epoch {event_.epoch}"
+        if not _kind_fits(event_.kind, was, after.lease.status):
+            return f"{after.id} went from {was} to {after.lease.status} by {event_.kind}"
+    return None
+
+
+def _kind_fits(kind: Kind, was: Status | None, now: Status) -> bool:
+    if was is None:
+        return kind in (Kind.ADMIT, Kind.ENQUEUE) and now is Status.QUEUED
+    move = MOVES.get(kind)
+    return move is not None and was in move.leaves and now in move.reaches
+
+
+def _l6(step: Step) -> str | None:
+    for before, after in step.rows:
+        if before is None and after is not None and after.id in step.used_ids:
+            return f"the id {after.id} had been used and was queued again"
+    return None
+
+
+def _l7(step: Step) -> str | None:
+    for before, after in step.rows:
+        if before is None or after is None:
+            continue
+        first, now = before.lease.cancel_requested_at, after.lease.cancel_requested_at
+        if first is not None and now != first:
+            return f"the first cancel request of {after.id} was at {first}, the row says {now}"
+        started = before.lease.status is Status.QUEUED and after.lease.status is Status.RUNNING
+        if started and first is not None:
+            return f"{after.id} was started under a cancel request"
+        back = after.lease.status is Status.QUEUED and after.lease.epoch > before.lease.epoch
+        if back and first is not None:
+            return f"{after.id} went back to the queue under a cancel request"
+    cmd = step.command
+    if isinstance(cmd, c.RequestCancel):
+        job = step.before(cmd.job_id)
+        if job is not None and (
+            job.lease.status is Status.ORPHANED
+            or (job.lease.status is Status.QUEUED and job.lease.owner is None)
+        ):
+            after = step.after(cmd.job_id)
+            if after is None or after.lease.status is not Status.CANCELED:
+                return f"{job.id} is nobody's, and the request did not cancel it"
+    return None
+
+
+def _l7_answers(step: Step) -> str | None:
+    if not isinstance(step.reply, r.Beaten):
+        return None
+    for answer in step.reply.answers:
+        if answer.answer not in (r.Answer.RENEWED, r.Answer.ORPHANED):
+            continue
+        job = step.after(answer.job_id)
+        if job is not None and answer.cancel_requested_at != job.lease.cancel_requested_at:
+            return f"the answer for {job.id} does not bear its cancel request"
+    return None
+
+
+def _l8(step: Step) -> str | None:
+    cmd, reply = step.command, step.reply
+    if not isinstance(cmd, c.Heartbeat) or not isinstance(reply, r.Beaten):
+        return None
+    if [(a.job_id, a.epoch) for a in reply.answers] != [(h.job_id, h.epoch) for h in cmd.holds]:
+        return "a heartbeat's answers are not one per hold, in their order"
+    for answer in reply.answers:
+        expected = _expected_answer(step.before(answer.job_id), cmd.instance, answer.epoch)
+        if answer.answer is not r.Answer.BUSY and answer.answer is not expected:
+            return f"{answer.job_id} was answered {answer.answer}, but it is {expected}"
+    return None
+
+
+def _expected_answer(job: Job | None, instance: str, epoch: int) -> r.Answer:
+    if job is None:
+        return r.Answer.ABSENT
+    if (job.lease.owner, job.lease.epoch) != (instance, epoch):
+        return r.Answer.FENCED
+    if job.lease.status in TERMINAL:
+        return r.Answer.TERMINAL
+    return r.Answer.ORPHANED if job.lease.status is Status.ORPHANED else r.Answer.RENEWED
+
+
+def _l9(step: Step) -> str | None:
+    for before, after in step.rows:
+        if before is None or after is None or before.lease.epoch != after.lease.epoch:
+            continue
+        was, now = before.lease.delayed_at, after.lease.delayed_at
+        if was == now:
+            continue
+        if was is not None:
+            return f"{after.id} was delayed twice in epoch {after.lease.epoch}"
+        old, new = before.lease.deadline, after.lease.deadline
+        if old is None or new is None or new < old or not old < step.now:
+            return f"{after.id} was delayed from {old} to {new} at {step.now}"
+    return None
+
+
+_L10: Final[Mapping[type, frozenset[Phase]]] = MappingProxyType(
+    {
+        command: frozenset(phases)
+        for commands, phases in (
+            ((c.Admit, c.Claim, c.Start), {Phase.STEADY, Phase.FAINT}),
+            ((c.Delay, c.Sweep), {Phase.STEADY}),
+        )
+        for command in commands
+    }
+)
+
+
+def _l10(send: Send) -> str | None:
+    if send.repeat:
+        return None  # a claim in flight is repeated until it is answered, also while draining
+    phases = _L10.get(type(send.command))
+    if phases is not None and send.phase not in phases:
+        return f"{send.instance} is {send.phase} and sent a {type(send.command).__name__}"
+    return None
+
+
+def _l11(work: Work) -> str | None:
+    local_deadline = work.stamped_from + work.ttl_ms - work.margin_ms
+    if work.requeue is RequeueRule.NEVER or work.now < local_deadline:
+        return None
+    return (
+        f"{work.instance} began a step of {work.job_id} {work.now - work.stamped_from} ms after it "
+        f"sent its last accepted stamp, whose ttl is {work.ttl_ms} ms"
+    )
+
+
+def _l12a(send: Send) -> str | None:
+    for sight in send.sights:
+        if sight.stood_still_ms < sight.window_ms:
+            return (
+                f"{send.instance} swept {sight.job_id}, whose stamp stood still for only "
+                f"{sight.stood_still_ms} of {sight.window_ms} ms"
+            )
+        if sight.longest_gap_ms > sight.gap_ms:
+            return (
+                f"{send.instance} swept {sight.job_id} after a gap of {sight.longest_gap_ms} ms in "
+                f"its own beats, more than {sight.gap_ms}"
+            )
+    return None
+
+
+def _l12(truth: SweepTruth) -> str | None:
+    if not truth.owner_lives:
+        return None
+    if truth.shared_fault:
+        spared = truth.own_fault_ms == 0 and truth.flaps <= truth.flaps_allowed
+        cause = "a fault that nobody could renew in had ended, and its owner was not given a beat"
+    else:
+        spared = truth.own_fault_ms <= truth.ttl_ms - truth.heartbeat_ms
+        cause = f"its owner's own faults took only {truth.own_fault_ms} of {truth.ttl_ms} ms"
+    if not spared:
+        return None
+    return (
+        f"{truth.job_id} was swept by {truth.sweeper} though {truth.owner} lives and holds it: "
+        f"{cause} (last stamp {truth.silent_ms} ms before)"
+    )
+
+
+def _l13(neglect: Neglect) -> str | None:
+    if neglect.silent_ms <= neglect.bound_ms or neglect.watched_ms < neglect.silent_ms:
+        return None
+    return (
+        f"{neglect.job_id} was not renewed for {neglect.silent_ms} ms and is not orphaned; the "
+        f"bound is {neglect.bound_ms} ms, and {neglect.watcher} was steady all the while"
+    )
+
+
+def _l14(step: Step) -> str | None:
+    for before, after in step.rows:
+        if before is None or after is not None:
+            continue
+        cmd = step.command
+        if not isinstance(cmd, c.Evict) or before.lease.status not in TERMINAL:
+            return f"{before.id} was {before.lease.status} and is gone"
+        if before.finished_at is None or not before.finished_at + cmd.retention_ms < step.now:
+            return f"{before.id} was evicted before its retention was over"
+        if before.id not in step.used_ids:
+            return f"{before.id} was evicted and its id is not remembered"
+    return None
+
+
+def _l15(step: Step) -> str | None:
+    cmd = step.command
+    if not isinstance(cmd, c.Admit) or cmd.job_id in step.used_ids:
+        return None
+    twin = step.twin
+    fits = twin is not None and not cmd.fresh and _handed_out(twin, cmd, step.now)
+    joined = isinstance(step.reply, r.Joined)
+    if joined and (twin is None or not fits or step.reply.standing.job_id != twin.id):
+        return f"{cmd.job_id} joined {step.reply.standing.job_id}, which is not its twin"
+    if fits and twin is not None and not joined:
+        return f"the admit of {cmd.job_id} did not join its twin {twin.id}"
+    return None
+
+
+def _handed_out(job: Job, cmd: c.Admit, now: int) -> bool:
+    if cmd.dedup_window_ms == 0 or now - job.admitted_at > cmd.dedup_window_ms:
+        return False
+    lease = job.lease
+    if lease.status is Status.COMPLETED:
+        return True
+    return lease.status in ACTIVE and (lease.deadline is None or lease.deadline >= now)
+
+
+def _well_formed(step: Step) -> str | None:
+    for _, after in step.rows:
+        if after is not None and not well_formed(after.lease):
+            return f"{after.id} is malformed: {after.lease}"
+    return None
+
+
+LAWS: Final[tuple[Law, ...]] = (
+    Law(
+        "L1",
+        "A sweep at store time s orphans a job only if s > h + t, where h is the store time and t "
+        "the ttl that the last accepted grant, start or renewal of its epoch stamped.",
+        Judges.STEP,
+        _l1,
+    ),
+    Law(
+        "L2",
+        "A sweep changes only a job that is active, owned, has deadline < now, and still bears the "
+        "(epoch, beats) under which this sweeper first saw it.",
+        Judges.STEP,
+        _l2,
+    ),
+    Law(
+        "L3",
+        "Epochs never decrease; a write under another epoch or owner changes no job, output or "
+        "deadline, and says so; a late result leaves one event.",
+        Judges.STEP,
+        _l3,
+    ),
+    Law(
+        "L4",
+        "Until its eviction a terminal job never changes; orphaned changes only by heal, requeue, "
+        "settlement or cancel.",
+        Judges.STEP,
+        _l4,
+    ),
+    Law(
+        "L5",
+        "Every transition that changes the status leaves exactly one event, keyed (job, epoch, "
+        "kind), in the same transaction; a repeated command adds none.",
+        Judges.STEP,
+        _l5,
+    ),
+    Law(
+        "L6",
+        "An id that has been used is never queued again by a late enqueue.",
+        Judges.STEP,
+        _l6,
+        (c.Admit, c.Enqueue, c.Withdraw),
+    ),
+    Law(
+        "L7",
+        "The first cancel request stays on the row; every renewed or orphaned answer bears it; a "
+        "first start under it is refused; nobody's job is canceled at once.",
+        Judges.STEP,
+        lambda step: _l7(step) or _l7_answers(step),
+    ),
+    Law(
+        "L8",
+        "Each hold named in a heartbeat gets exactly one answer, the first that applies; one bad "
+        "hold never spoils the others.",
+        Judges.STEP,
+        _l8,
+        (c.Heartbeat,),
+    ),
+    Law(
+        "L9",
+        "Process evidence delays a sweep at most once per epoch, never shortens a lease, never "
+        "vetoes.",
+        Judges.STEP,
+        _l9,
+    ),
+    Law(
+        "L10",
+        "An instance that is registering, quiesced, recovering or draining sends no admit, claim, "
+        "start, delay or sweep; one that is faint sends no delay and no sweep.",
+        Judges.SEND,
+        _l10,
+    ),
+    Law(
+        "L11",
+        "Work whose job may be requeued starts no new step after its local deadline: the first "
+        "send of the last accepted stamp, plus its ttl, less the margin.",
+        Judges.WORK,
+        _l11,
+    ),
+    Law(
+        "L12a",
+        "An instance sends a sweep only if through the whole window before that its own beats were "
+        "accepted without a gap and the job's (epoch, beats) stood still.",
+        Judges.SEND,
+        _l12a,
+    ),
+    Law(
+        "L12",
+        "A fault during which nobody can renew sweeps no job whose owner renews within one of its "
+        "heartbeats after it; a fault of one owner alone is survived up to the stamped ttl less "
+        "one heartbeat.",
+        Judges.SWEEP,
+        _l12,
+    ),
+    Law(
+        "L13",
+        "A job that is not renewed, while some instance that does not hold it stays steady, is "
+        "orphaned by h + ttl + sweep interval + window + 2 operation timeouts.",
+        Judges.NEGLECT,
+        _l13,
+    ),
+    Law(
+        "L14",
+        "Nothing is lost: every id is active, orphaned, terminal, or evicted after its retention "
+        "and still remembered as used.",
+        Judges.STEP,
+        _l14,
+    ),
+    Law(
+        "L15",
+        "An admit whose (principal, request key) names, as its newest job, one admitted within the "
+        "window that is completed, or active and not suspect, gets that job.",
+        Judges.STEP,
+        _l15,
+        (c.Admit,),
+    ),
+    Law(
+        "L16",
+        "No decision reads a wall clock, but for the SQLite store's one function, called with the "
+        "write lock held.",
+        Judges.CODE,
+        None,
+    ),
+    Law(
+        "WF",
+        "Owned and active means that the deadline is set; running and orphaned mean owned; owned "
+        "means epoch 1 or more; terminal and orphaned mean no deadline.",
+        Judges.STEP,
+        _well_formed,
+    ),
+)
+
+BY_ID: Final[Mapping[str, Law]] = MappingProxyType({law.id: law for law in LAWS})
+
+
+def step_laws(command: type) -> tuple[Law, ...]:
+    """The laws that a step with this command can break."""
+    return tuple(
+        law for law in LAWS if law.judges is Judges.STEP and (not law.on or command in law.on)
+    )

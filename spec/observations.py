@@ -1,0 +1,148 @@
+"""What the laws look at: plain values that a simulator, an explorer or an audit can fill in."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from attrs import frozen
+
+from unswept.core.commands import Command, Evict
+from unswept.core.heart import Phase
+from unswept.core.job import Job
+from unswept.core.lease import RequeueRule
+from unswept.core.units import MonoMs, Ms, StoreMs
+from unswept.core.values import Event
+from unswept.core.world import EventKey
+
+
+@frozen
+class Stamp:
+    """The last accepted grant, start or renewal of a job: law L1's h and t."""
+
+    epoch: int
+    at: StoreMs
+    ttl_ms: Ms
+
+
+@frozen
+class Step:
+    """One command that a store executed, and what it changed."""
+
+    now: StoreMs
+    command: Command[Any]
+    reply: Any
+    rows: tuple[tuple[Job | None, Job | None], ...]
+    """The jobs that changed, before and after; None: no row."""
+    jobs: Mapping[str, Job]
+    """All jobs as they were before."""
+    events: tuple[Event, ...]
+    """The events that it left."""
+    output: bool
+    """It stored a chunk of output."""
+    stamps: Mapping[str, Stamp]
+    """Each job's last accepted stamp before this step."""
+    used_ids: Collection[str]
+    """Every id that had been used before this step."""
+    known_events: Collection[EventKey]
+    """The keys of all events before this step."""
+    twin: Job | None
+    """Of an admit: the newest job under its principal and request key."""
+
+    @property
+    def is_eviction(self) -> bool:
+        """May this step remove rows?"""
+        return isinstance(self.command, Evict)
+
+    def before(self, job_id: str) -> Job | None:
+        """A job as it was before this step."""
+        return self.jobs.get(job_id)
+
+    def after(self, job_id: str) -> Job | None:
+        """A job as it is after this step."""
+        for before, after in self.rows:
+            if (before is not None and before.id == job_id) or (
+                after is not None and after.id == job_id
+            ):
+                return after
+        return self.jobs.get(job_id)
+
+
+@frozen
+class Sight:
+    """One target of a sweep, as the truth about its window shows it, on the sender's clock."""
+
+    job_id: str
+    window_ms: Ms
+    stood_still_ms: Ms
+    """How long the store's (epoch, beats) had been the one that is swept."""
+    longest_gap_ms: Ms
+    """The longest gap between the sender's accepted beats in the window, its end included."""
+    gap_ms: Ms
+    """The longest gap that the sender's policy allows."""
+
+
+@frozen
+class Send:
+    """One command that an instance sends."""
+
+    instance: str
+    command: Command[Any]
+    phase: Phase
+    """The phase of its heart at that moment."""
+    repeat: bool
+    """It has been sent before and was not answered."""
+    sights: tuple[Sight, ...] = ()
+
+
+@frozen
+class Work:
+    """A step of work that an instance begins, with what it last heard of the job's lease."""
+
+    instance: str
+    job_id: str
+    requeue: RequeueRule
+    now: MonoMs
+    stamped_from: MonoMs
+    ttl_ms: Ms
+    margin_ms: Ms
+
+
+@frozen
+class SweepTruth:
+    """The truth about a job that was orphaned just now, in true milliseconds."""
+
+    job_id: str
+    sweeper: str
+    owner: str
+    owner_lives: bool
+    """The owner runs, and holds this job under this epoch."""
+    ttl_ms: Ms
+    heartbeat_ms: Ms
+    """Both of the owner's policy."""
+    silent_ms: Ms
+    """Time since the last accepted stamp."""
+    shared_fault: bool
+    """Since then there was a time in which nobody could renew, or the store clock stepped."""
+    own_fault_ms: Ms
+    """Time lost to faults of the owner alone: since the last stamp; where there was a shared fault,
+    since one heartbeat before its end."""
+    flaps: int
+    """Interruptions too short for the sweeper's heart to notice, since the last long one."""
+    flaps_allowed: int
+    """How many of them the window allows."""
+
+
+@frozen
+class Neglect:
+    """An owned, active job, as the truth shows it, in true milliseconds."""
+
+    job_id: str
+    silent_ms: Ms
+    """Time since the last accepted stamp or delay."""
+    bound_ms: Ms
+    """Law L13's bound for this job."""
+    watcher: str
+    """The instance, not holding the job, that has been steady without a gap for longest."""
+    watched_ms: Ms
+    """For how long, with no lock on the row and no step back of the store clock."""
