@@ -61,7 +61,7 @@ class Flaps(Fault):
             return
         step_clock(run, run.rng.randint(100, 400) * _SECOND)
         heart = run.rng.choice(living)
-        period = heart.policy.heartbeat_interval_ms
+        period = int(heart.policy.heartbeat_interval_ms)
         if run.rng.random() < 0.4:
             period = run.rng.randint(period // 4, 2 * period)
         up = run.rng.randint(period // 50, period // 5)

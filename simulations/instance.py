@@ -22,13 +22,14 @@ from unswept.core import sweeper as sweepers
 from unswept.core.heart import Act, Phase
 from unswept.core.holds import Held, local_deadline, may_step, stamped
 from unswept.core.job import Process, Transport
-from unswept.core.lease import ACTIVE, RequeueRule, Status
+from unswept.core.lease import ACTIVE, Kind, RequeueRule, Status
 from unswept.core.limiter import Limiter, Limits, Verdict
 from unswept.core.policy import LeasePolicy
 from unswept.core.refusal import Refusal
 from unswept.core.units import MonoMs
 from unswept.core.values import Chunk, Request, Result, Stream
 from unswept.simulations.designs import Design
+from unswept.simulations.marks import Mark
 from unswept.simulations.network import Envelope, Network
 from unswept.simulations.timeline import HostClock, Timeline
 
@@ -99,7 +100,7 @@ class Surroundings(Protocol):
         """An instance begins a step of work."""
         ...
 
-    def sometimes(self, name: str) -> None:
+    def sometimes(self, mark: Mark) -> None:
         """Something that must happen now and then has happened."""
         ...
 
@@ -196,10 +197,11 @@ class Instance:
     def drain(self) -> None:
         """Take no new work; fail what has not begun, finish what runs, then leave."""
         self.heart = hearts.drain(self.heart)
-        self.world.sometimes("drained under load" if self.tasks else "drained idle")
+        if self.tasks:
+            self.world.sometimes(Mark.DRAINED)
         for task in list(self.tasks.values()):
             if task.doing is Doing.WAITING:
-                self._finish(task, Status.FAILED)
+                self._give_back(task)
         self._leave_when_idle()
 
     def next_beat_in(self) -> int:
@@ -216,10 +218,10 @@ class Instance:
         for ticket in late:
             self._saturated(self.tasks.get(ticket))
         self._tick_sweeper(now)
-        failures = self.heart.failures
-        self.heart, sends = hearts.tick(self.heart, now)
-        if self.heart.failures > failures:
-            self._note_failed_beat()
+        before = self.heart
+        self.heart, sends = hearts.tick(before, now)
+        if self.heart.failures > before.failures:
+            self._note_failed_beat(before.phase)
         for effect in sends:
             if isinstance(effect, hearts.SendBeat):
                 self._beat(effect.number, now)
@@ -251,7 +253,7 @@ class Instance:
         before = self.heart.phase
         self.heart = hearts.registered(self.heart, self.host.clock())
         if before is Phase.QUIESCED and self.heart.phase is Phase.RECOVERING:
-            self.world.sometimes("registered anew after being quiesced")
+            self.world.sometimes(Mark.REGISTERED_ANEW)
         self.tick()
 
     def _beat(self, number: int, now: MonoMs) -> None:
@@ -272,19 +274,19 @@ class Instance:
     def _beaten(self, number: int, sent_at: MonoMs, reply: r.Beaten) -> None:
         now = self.host.clock()
         if not hearts.in_time(self.heart, number, now):
-            self.world.sometimes("a beat's answer came too late")
+            self.world.sometimes(Mark.ANSWER_TOO_LATE)
             return
         phase, close = self.heart.phase, self.heart.pulse and self.heart.pulse.close_since
         busy = any(answer.answer is r.Answer.BUSY for answer in reply.answers)
         self.heart = hearts.answered(self.heart, number, now, reply.registered, busy)
         self.world.beat_accepted(self, sent_at, now)
         if phase is Phase.RECOVERING and self.heart.phase is Phase.STEADY:
-            self.world.sometimes("readmitted after three good beats")
+            self.world.sometimes(Mark.READMITTED)
         if self.sweeper.suspicions and close != (self.heart.pulse and self.heart.pulse.close_since):
-            self.world.sometimes("a gap restarted a window")
+            self.world.sometimes(Mark.WINDOW_RESTARTED)
         if reply.locked and self.world.design.heeds_locks:
             self.sweeper = sweepers.found_locked(self.sweeper, reply.locked)
-            self.world.sometimes("a locked suspect was forgotten")
+            self.world.sometimes(Mark.LOCKED_FORGOTTEN)
         self._renewed(sent_at, reply)
         self.tick()
 
@@ -299,22 +301,22 @@ class Instance:
             task.held = stamped(held, sent_at, self.terms.ttl_ms(task.transport))
         elif answer.answer is r.Answer.ORPHANED:
             task.orphaned = True
-            self.world.sometimes("an owner learned that its job was orphaned")
+            self.world.sometimes(Mark.LEARNED_ORPHANED)
         elif answer.answer is r.Answer.BUSY:
-            self.world.sometimes("a hold was busy")
+            self.world.sometimes(Mark.HOLD_BUSY)
         else:
-            self.world.sometimes(f"a hold was answered {answer.answer}")
+            self.world.sometimes(Mark.HOLD_ENDED)
             self._let_go(task)
             return
         if answer.cancel_requested_at is not None and task.doing in (Doing.WAITING, Doing.WORKING):
-            self.world.sometimes("a cancel reached the owner by its heartbeat")
+            self.world.sometimes(Mark.CANCEL_HEARD)
             self._finish(task, Status.CANCELED)
 
-    def _note_failed_beat(self) -> None:
+    def _note_failed_beat(self, before: Phase) -> None:
         self.watch_since = self.world.timeline.now
         self.world.beat_failed(self)
-        if self.heart.phase is Phase.QUIESCED:
-            self.world.sometimes("quiesced after three failed beats")
+        if self.heart.phase is Phase.QUIESCED and before is not Phase.QUIESCED:
+            self.world.sometimes(Mark.QUIESCED)
 
     # The sweeper and the housekeeper --------------------------------------------------------
 
@@ -352,7 +354,7 @@ class Instance:
         for job_id, old in before.items():
             new = self.sweeper.suspicions.get(job_id)
             if new is None or new.beats != old.beats:
-                self.world.sometimes("a suspect was renewed before its window ended")
+                self.world.sometimes(Mark.SUSPECT_RENEWED)
         if self.world.design.one_observation:
             self._sweep_at_first_sight(page, own)
         self._do(effects)
@@ -380,12 +382,10 @@ class Instance:
     def _swept(self, reply: r.Swept) -> None:
         self._sweeps_unanswered = 0
         for answer in reply.answers:
-            if answer.refusal is Refusal.BEATS_MOVED:
-                self.world.sometimes("a heartbeat won the race against a sweep")
-            elif answer.repeated:
-                self.world.sometimes("two sweepers swept the same job, once")
-            elif answer.refusal is not None:
-                self.world.sometimes(f"a sweep was refused: {answer.refusal}")
+            if answer.refusal in (Refusal.BEATS_MOVED, Refusal.ALREADY_TERMINAL):
+                self.world.sometimes(Mark.HEARTBEAT_WON)
+            elif answer.repeated or answer.refusal is Refusal.ORPHANED:
+                self.world.sometimes(Mark.SWEPT_ONCE)
 
     def _first_sight(self, suspect: r.Suspect) -> None:
         process = suspect.process
@@ -394,7 +394,7 @@ class Instance:
         if self.host.alive.get(process.pid) != process.start:
             return
         if hearts.may(self.heart, Act.DELAY, self.host.clock()):
-            self.world.sometimes("process evidence delayed a sweep")
+            self.world.sometimes(Mark.DELAYED)
             delay = c.Delay(suspect.job_id, suspect.epoch, suspect.beats, self.name)
             self._send(delay, lambda reply: None)
 
@@ -403,7 +403,7 @@ class Instance:
         self.keeper, commands = keepers.answered(self.keeper, overdue, self.heart, now)
         for command in commands:
             self._send(command, lambda reply: None)
-            self.world.sometimes(f"housekeeping sent {type(command).__name__}")
+            self.world.sometimes(Mark.HOUSEKEPT)
 
     # Jobs: in -------------------------------------------------------------------------------
 
@@ -411,11 +411,11 @@ class Instance:
         """Somebody asks this gateway to run a job."""
         now = self.host.clock()
         if not hearts.may(self.heart, Act.ADMIT, now):
-            self.world.sometimes("an admission was refused: the instance may not admit")
+            self.world.sometimes(Mark.NOT_ADMITTED)
             return
         self.limiter, verdict = limiters.acquire(self.limiter, task.job_id, task.provider, now)
         if verdict is Verdict.SATURATED:
-            self.world.sometimes("an admission was refused: saturated")
+            self.world.sometimes(Mark.SATURATED)
             return
         self.tasks[task.job_id] = task
         admit = c.Admit(
@@ -439,12 +439,12 @@ class Instance:
         self, task: Task, reply: r.Accepted | r.Joined | r.Refused, sent_at: MonoMs
     ) -> None:
         if isinstance(reply, r.Joined):
-            self.world.sometimes("an admit joined its twin")
+            self.world.sometimes(Mark.JOINED)
         if not isinstance(reply, r.Accepted) or reply.standing.status not in ACTIVE:
             self._let_go(task)
             return
         if reply.repeated:
-            self.world.sometimes("a repeated admit got the first reply")
+            self.world.sometimes(Mark.ADMIT_REPEATED)
         ttl_ms = self.terms.ttl_ms(task.transport)
         hold = c.Hold(task.job_id, reply.standing.epoch)
         task.held = Held(hold, task.requeue, sent_at, ttl_ms)
@@ -457,7 +457,7 @@ class Instance:
 
     def _withdraw(self, task: Task) -> None:
         """Fail closed: no row, no run."""
-        self.world.sometimes("an admit was given up and withdrawn")
+        self.world.sometimes(Mark.WITHDRAWN)
         self._let_go(task)
         self._call(c.Withdraw(task.job_id, self.name), lambda reply, sent_at: None, tries=50)
 
@@ -475,10 +475,9 @@ class Instance:
     def _claimed(self, reply: r.Claimed | r.Refused, sent_at: MonoMs) -> None:
         self._claiming = False
         if isinstance(reply, r.Refused):
-            self.world.sometimes("a claim of an unknown instance took nothing")
             return
         if reply.repeated and reply.grants:
-            self.world.sometimes("a repeated claim got the same jobs")
+            self.world.sometimes(Mark.CLAIM_REPEATED)
         now = self.host.clock()
         for grant in reply.grants:
             standing = grant.standing
@@ -490,22 +489,23 @@ class Instance:
             task.doing = Doing.WAITING
             self.tasks[task.job_id] = task
             self.limiter, verdict = limiters.acquire(self.limiter, task.job_id, "queue", now)
-            if self.heart.phase is Phase.DRAINING or verdict is Verdict.SATURATED:
-                self._give_back(task)
-            elif verdict is Verdict.GRANTED:
+            if self.heart.phase is not Phase.DRAINING and verdict is Verdict.GRANTED:
                 self._start(task)
+            else:
+                self._give_back(task)
         self._leave_when_idle()
         self.tick()
 
     def _give_back(self, task: Task) -> None:
-        """Claimed, but there is no slot: release what may be requeued, fail the rest."""
+        """There is no slot for it: release what may be requeued, fail the rest."""
         if task.requeue is RequeueRule.NEVER or task.held is None:
             self._finish(task, Status.FAILED)
             return
         task.doing = Doing.FINISHING
+        self._free_slot(task)
         release = c.Release(task.job_id, self.name, task.held.hold.epoch)
         self._call(release, lambda reply, sent_at: self._let_go(task))
-        self.world.sometimes("claimed work was released")
+        self.world.sometimes(Mark.RELEASED)
 
     # Jobs: at work --------------------------------------------------------------------------
 
@@ -528,7 +528,7 @@ class Instance:
         if task.doing is not Doing.STARTING or task.held is None:
             return
         if isinstance(reply, r.Refused):
-            self.world.sometimes(f"a start was refused: {reply.reason}")
+            self.world.sometimes(Mark.START_REFUSED)
             if reply.reason is Refusal.CANCEL_PENDING:
                 self._finish(task, Status.CANCELED)
             elif reply.reason is Refusal.ORPHANED:
@@ -568,8 +568,8 @@ class Instance:
             self._call(output, self._stored, tries=3)
 
     def _stored(self, reply: r.Accepted | r.Refused, sent_at: MonoMs) -> None:
-        if isinstance(reply, r.Refused):
-            self.world.sometimes(f"output was refused: {reply.reason}")
+        if isinstance(reply, r.Refused) and reply.reason is Refusal.STALE_EPOCH:
+            self.world.sometimes(Mark.WRITE_FENCED)
 
     # Jobs: out ------------------------------------------------------------------------------
 
@@ -586,11 +586,12 @@ class Instance:
 
     def _completed(self, task: Task, reply: r.Accepted | r.Refused) -> None:
         if isinstance(reply, r.Refused):
-            self.world.sometimes(f"a completion was refused: {reply.reason}")
+            if reply.reason is Refusal.STALE_EPOCH:
+                self.world.sometimes(Mark.WRITE_FENCED)
         elif reply.repeated:
-            self.world.sometimes("a repeated completion changed nothing")
-        elif reply.transition is not None and reply.transition.value == "heal":
-            self.world.sometimes("an orphan healed")
+            self.world.sometimes(Mark.COMPLETE_REPEATED)
+        elif reply.transition is Kind.HEAL:
+            self.world.sometimes(Mark.HEALED)
         self._let_go(task)
 
     def _stop_expired(self, now: MonoMs) -> None:
@@ -598,7 +599,7 @@ class Instance:
         for task in list(self.tasks.values()):
             deadline = self._deadline(task)
             if deadline is not None and now >= deadline:
-                self.world.sometimes("work stopped at its local deadline")
+                self.world.sometimes(Mark.STOPPED_IN_TIME)
                 self._finish(task, Status.FAILED)
 
     def _deadline(self, task: Task) -> MonoMs | None:
@@ -609,7 +610,7 @@ class Instance:
 
     def _saturated(self, task: Task | None) -> None:
         if task is not None and task.doing is Doing.WAITING:
-            self.world.sometimes("a job waited too long for a slot")
+            self.world.sometimes(Mark.WAITED_TOO_LONG)
             self._finish(task, Status.FAILED)
 
     def _let_go(self, task: Task) -> None:

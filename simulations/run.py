@@ -25,6 +25,7 @@ from unswept.core.world import Change, Decision, Table
 from unswept.simulations.designs import DESIGNS, Design
 from unswept.simulations.faults import FAULTS, Fault, weather_of
 from unswept.simulations.instance import Host, Instance, Task
+from unswept.simulations.marks import Mark
 from unswept.simulations.network import Envelope, Network
 from unswept.simulations.server import Server
 from unswept.simulations.timeline import HostClock, StoreClock, Timeline
@@ -42,10 +43,16 @@ _LOOK_EVERY: Final = 10_000
 _MEMORY: Final = 1_800_000
 """How far back faults are remembered: longer than any lease and any outage reach."""
 
-DEFAULT: Final = LeasePolicy()
+DEFAULT: Final = LeasePolicy(retention_ms=Ms(1_800_000), dedup_window_ms=Ms(600_000))
+"""The defaults, but for a retention and a dedup window that end within a run."""
 QUICK: Final = LeasePolicy(
-    heartbeat_interval_ms=Ms(5_000), lease_ttl_ms=Ms(30_000), http_grace_ms=Ms(120_000)
+    heartbeat_interval_ms=Ms(5_000),
+    lease_ttl_ms=Ms(30_000),
+    http_grace_ms=Ms(120_000),
+    retention_ms=Ms(1_200_000),
+    dedup_window_ms=Ms(300_000),
 )
+"""Three times as quick: instances with different policies share a store."""
 
 
 class SlowHeartPolicy(LeasePolicy):
@@ -173,9 +180,9 @@ class Run:
         """A line of the trace."""
         self.transcript.line(self.timeline.now, text)
 
-    def sometimes(self, name: str) -> None:
+    def sometimes(self, mark: Mark) -> None:
         """Something that must happen now and then has happened."""
-        self.marks[name] += 1
+        self.marks[mark.value] += 1
 
     def living(self) -> list[Instance]:
         """The instances whose process is there."""
@@ -187,7 +194,9 @@ class Run:
         policy = self.rng.choice(self.policies)
         if not self.design.hurries:
             policy = SlowHeartPolicy(**{name: getattr(policy, name) for name in _FIELDS})
-        instance = Instance(f"i{self._booted}", host, policy, Limits(max_running=6), self)
+        instance = Instance(
+            f"i{self._booted}", host, policy, Limits(max_running=6, max_queued=3), self
+        )
         self.instances = [*self.living(), instance]
         self._watched[instance.name] = _Watched()
         self.note(
@@ -353,7 +362,7 @@ class Run:
     def _mark_revival(self, before: Job, step: Step) -> None:
         deadline = before.lease.deadline
         if deadline is not None and deadline < step.now and isinstance(step.command, c.Heartbeat):
-            self.marks["a lease past its deadline revived"] += 1
+            self.sometimes(Mark.LEASE_REVIVED)
 
     def _swept(self, event: Event, envelope: Envelope) -> None:
         job = self.server.pure.world.jobs[event.job_id]
@@ -361,13 +370,13 @@ class Run:
         task = None if owner is None else owner.tasks.get(job.id)
         holds = task is not None and task.held is not None and not task.orphaned
         if owner is None or not holds:
-            self.marks["a dead owner's job was swept"] += 1
+            self.sometimes(Mark.DEAD_SWEPT)
             return
         self.live_jobs_swept += 1
         sweeper = next((i for i in self.living() if i.name == envelope.sender), owner)
         truth = self._truth_of(job, owner, sweeper)
         self._judge("L12", truth)
-        self.marks["a silent owner's job was swept, by its own fault"] += 1
+        self.sometimes(Mark.OWN_FAULT_SWEPT)
 
     def _truth_of(self, job: Job, owner: Instance, sweeper: Instance) -> SweepTruth:
         now, truth = self.timeline.now, self.truth

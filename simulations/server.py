@@ -86,6 +86,8 @@ class Server:
 
     def _take(self, entry: _Waiting) -> None:
         if self._must_wait(entry.envelope):
+            now = self._timeline.now
+            self._waiting = [waiting for waiting in self._waiting if waiting.until >= now]
             self._waiting.append(entry)
         else:
             reply = self._execute_around_locks(entry.envelope)
@@ -93,7 +95,10 @@ class Server:
 
     def sweep_waits(self) -> bool:
         """Does a sweep wait for a lock?"""
-        return any(isinstance(entry.envelope.command, c.Sweep) for entry in self._waiting)
+        return any(
+            entry.until >= self._timeline.now and isinstance(entry.envelope.command, c.Sweep)
+            for entry in self._waiting
+        )
 
     def drop_waiting(self) -> None:
         """The store went down: transactions that waited are rolled back."""

@@ -49,7 +49,7 @@ class HostClock:
     """A host's boot-time clock: it runs during suspend, a little too fast or too slow."""
 
     def __init__(self, timeline: Timeline, offset_ms: int, drift_ppm: int) -> None:
-        """A clock that was at `offset_ms` at true time 0 and gains `drift_ppm` parts per million."""
+        """A clock at `offset_ms` at true time 0, that gains `drift_ppm` parts per million."""
         self._timeline = timeline
         self._offset_ms = offset_ms
         self._drift_ppm = drift_ppm

@@ -1,0 +1,38 @@
+"""The `unswept` command."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+from rich.console import Console
+
+from unswept.adapters.cli.exit_codes import ExitCode
+from unswept.adapters.cli.simulate import simulate
+from unswept.core.errors import MisuseError, StoreError
+
+app = typer.Typer(
+    name="unswept",
+    help="Durable job leases: no heartbeated job is ever swept.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command()(simulate)
+
+
+@app.callback()
+def _root() -> None:
+    """Durable job leases: no heartbeated job is ever swept."""
+
+
+def main() -> None:
+    """Run the command; what the caller or the outside world did wrong is said in one line."""
+    try:
+        app()
+    except MisuseError as error:
+        Console(stderr=True).print(f"unswept: {error}", markup=False, soft_wrap=True)
+        sys.exit(ExitCode.USAGE)
+    except StoreError as error:
+        Console(stderr=True).print(f"unswept: {error}", markup=False, soft_wrap=True)
+        sys.exit(ExitCode.UNDETERMINED)

@@ -1,0 +1,59 @@
+"""Stores are named by URL: `memory:`, `sqlite:PATH`, `sqlite::memory:`."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from attrs import frozen
+
+from unswept.adapters.sqlite import SqliteStore
+from unswept.core.commands import Store
+from unswept.core.errors import MisuseError
+from unswept.simulations.timeline import StoreClock
+
+TEMPORARY: Final = "sqlite:"
+"""A SQLite file of its own for each seed, in a temporary folder."""
+
+
+@frozen
+class SimulatedStore:
+    """Opens the empty store under test that a URL names, for one seed, on the simulator's clock.
+
+    `memory:` is the pure store alone. `sqlite:` takes a temporary file; `sqlite:PATH` makes the
+    file PATH.SEED, which must not exist, and leaves it to be looked at.
+    """
+
+    url: str
+
+    def __attrs_post_init__(self) -> None:
+        """The kinds of store that can be simulated."""
+        if self.url != "memory:" and not self.url.startswith("sqlite:"):
+            raise MisuseError(
+                f"store must be memory:, sqlite:, sqlite:PATH or sqlite::memory:, got {self.url}"
+            )
+
+    @contextmanager
+    def __call__(self, clock: StoreClock, seed: int) -> Iterator[Store | None]:
+        """The store for a seed, closed when the run is over."""
+        if self.url == "memory:":
+            yield None
+        elif self.url == "sqlite::memory:":
+            with SqliteStore(self.url, clock=clock) as store:
+                yield store
+        elif self.url == TEMPORARY:
+            with tempfile.TemporaryDirectory(prefix="unswept-") as folder:
+                yield from _on_file(Path(folder, "jobs.db"), clock)
+        else:
+            yield from _on_file(Path(f"{self.url.removeprefix('sqlite:')}.{seed}"), clock)
+
+
+def _on_file(path: Path, clock: StoreClock) -> Iterator[Store]:
+    if path.exists():
+        raise MisuseError(f"{path} exists; the simulator makes a new file for each run")
+    # A simulated run knows no power cut, so it need not wait for the disk at each commit.
+    with SqliteStore(path, clock=clock, durability="normal") as store:
+        yield store
