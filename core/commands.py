@@ -6,6 +6,7 @@ second effect, and gets the first reply or one that says what has happened since
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from typing import Final, Generic, Protocol, TypeAlias, TypeVar
 
 from attrs import frozen
@@ -486,11 +487,12 @@ class ForgetInstances(Command[Forgotten]):
     instance_gc_ms: Ms
 
     def __attrs_post_init__(self) -> None:
-        """Ids and store times."""
-        check_batch("seen", self.seen, tuple)
+        """Ids and store times, no instance twice."""
+        check_rows("seen", self.seen, 2)
         for instance, seen_at in self.seen:
             check_id("instance", instance)
             check_time("seen_at", seen_at)
+        check_distinct("seen", [instance for instance, _ in self.seen])
         check_duration("instance_gc_ms", self.instance_gc_ms)
 
 
@@ -503,12 +505,13 @@ class ForgetKeys(Command[Forgotten]):
     dedup_window_ms: Ms
 
     def __attrs_post_init__(self) -> None:
-        """Ids and an age."""
-        check_batch("seen", self.seen, tuple)
+        """Ids and an age, no key twice."""
+        check_rows("seen", self.seen, 3)
         for principal, request_key, job_id in self.seen:
             check_id("principal", principal)
             check_id("request_key", request_key)
             check_id("job_id", job_id)
+        check_distinct("seen", [row[:2] for row in self.seen])
         check_time("dedup_window_ms", self.dedup_window_ms)
 
 
@@ -568,15 +571,24 @@ class ReadEvents(Command[EventsPage]):
         check_whole("limit", self.limit, 1, MAX_PAGE)
 
 
-def check_distinct(name: str, job_ids: tuple[str, ...] | list[str]) -> None:
-    """The same id twice in one batch is a caller's mistake, and is named."""
-    if len(set(job_ids)) == len(job_ids):
+def check_rows(name: str, rows: object, width: int) -> None:
+    """A batch of tuples that all have `width` members."""
+    check_batch(name, rows, tuple)
+    assert isinstance(rows, tuple)
+    for row in rows:
+        if len(row) != width:
+            raise MisuseError(f"{name} must hold tuples of {width}, got {shown(row)}")
+
+
+def check_distinct(name: str, keys: Sequence[Hashable]) -> None:
+    """The same row named twice in one batch is a caller's mistake, and is named."""
+    if len(set(keys)) == len(keys):
         return
-    known: set[str] = set()
-    for job_id in job_ids:
-        if job_id in known:
-            raise MisuseError(f"{name} must name each job once, {shown(job_id)} comes twice")
-        known.add(job_id)
+    known: set[Hashable] = set()
+    for key in keys:
+        if key in known:
+            raise MisuseError(f"{name} must name each row once, {shown(key)} comes twice")
+        known.add(key)
 
 
 def _check_held(job_id: object, owner: object, epoch: object) -> None:

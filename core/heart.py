@@ -271,7 +271,8 @@ def _phase_after_beat(phase: Phase, known: bool, good_beats: int) -> Phase:
     if phase in (Phase.DRAINING, Phase.STOPPED, Phase.QUIESCED):
         return phase  # a quiesced heart recovers by its registration
     if not known:
-        return Phase.REGISTERING
+        # The trial belongs to a registration: without it, it begins anew.
+        return Phase.QUIESCED if phase is Phase.RECOVERING else Phase.REGISTERING
     if phase is Phase.RECOVERING and good_beats < BEATS_TO_READMIT:
         return phase
     return Phase.STEADY

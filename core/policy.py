@@ -26,7 +26,7 @@ class LeasePolicy:
     lease_ttl_ms: Ms = Ms(90_000)
     """Stamped by every grant, start and renewal of a process job."""
     http_grace_ms: Ms = field()
-    """The same for an http job; by default 300 000, at least the lease ttl."""
+    """The same for an http job; by default 300 000, at most 10/3 of the lease ttl, at least it."""
     first_beat_ttl_ms: Ms = field()
     """Stamped by a claim, until the first beat; by default the lease ttl."""
     confirm_after_ms: Ms = field()
@@ -37,7 +37,8 @@ class LeasePolicy:
     operation_timeout_ms: Ms = field()
     """How long any store operation may take; by default 1 800, at most an eighth of a heartbeat."""
     instance_gc_ms: Ms = field()
-    """How long an instance is silent before its row is cleaned up; by default an hour."""
+    """How long an instance is silent before its row is cleaned up; by default an hour, at least the
+    greatest ttl."""
     local_margin_ms: Ms = field()
     """How long before the stamped deadline requeueable work stops, for clocks that drift; by
     default 1/500 of the greatest ttl."""
@@ -45,8 +46,9 @@ class LeasePolicy:
     """How long a terminal job is kept."""
     dedup_window_ms: Ms = Ms(3_600_000)
     """How long an admit joins an earlier one with the same principal and request key; 0: never."""
-    late_output_ms: Ms = Ms(60_000)
-    """How long after its end a job still takes output of the same epoch."""
+    late_output_ms: Ms = field()
+    """How long after its end a job still takes output of the same epoch; by default 60 000, at
+    most the retention."""
     outbox_give_up_ms: Ms = field()
     """How long a finished job is held for its terminal write; by default the retention, at most a
     day."""
@@ -56,7 +58,8 @@ class LeasePolicy:
 
     @http_grace_ms.default
     def _http_grace(self) -> Ms:
-        return Ms(max(300_000, self.lease_ttl_ms))
+        # A lease ttl much shorter than 90 000 has no room for the margin of 300 000.
+        return Ms(max(min(300_000, self.lease_ttl_ms * 10 // 3), self.lease_ttl_ms))
 
     @first_beat_ttl_ms.default
     def _first_beat_ttl(self) -> Ms:
@@ -76,11 +79,15 @@ class LeasePolicy:
 
     @instance_gc_ms.default
     def _instance_gc(self) -> Ms:
-        return Ms(max(3_600_000, self.lease_ttl_ms))
+        return Ms(max(3_600_000, self._greatest_ttl()))
 
     @local_margin_ms.default
     def _local_margin(self) -> Ms:
         return Ms(-(-self._greatest_ttl() // 500))
+
+    @late_output_ms.default
+    def _late_output(self) -> Ms:
+        return Ms(min(60_000, self.retention_ms))
 
     @outbox_give_up_ms.default
     def _outbox_give_up(self) -> Ms:
@@ -122,6 +129,9 @@ class LeasePolicy:
     @classmethod
     def unchecked(cls, **values: int) -> LeasePolicy:
         """A policy that skips the relations between its fields, for designs that must fail."""
+        unknown = sorted(set(values) - {*_DURATIONS, "dedup_window_ms"})
+        if unknown:
+            raise MisuseError(f"a policy has no {', '.join(unknown)}")
         policy = cls.__new__(cls)
         sound = cls()
         for name in (*_DURATIONS, "dedup_window_ms"):
@@ -160,7 +170,7 @@ class LeasePolicy:
         than the owner's heartbeat + k x (its retry + the sweeper's gap); -1 where not even a bare
         step is survived. (L12)"""
         window = self.confirm_after_ms if window_ms is None else window_ms
-        return (window - self.heartbeat_interval_ms - 1) // (2 * self.gap_ms)
+        return max(-1, (window - self.heartbeat_interval_ms - 1) // (2 * self.gap_ms))
 
     def detection_ms(self, ttl_ms: int | None = None) -> Ms:
         """At most so long after its last accepted beat a dead owner's job is orphaned, if some

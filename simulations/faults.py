@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from unswept.core.commands import Command, Complete, Suspects, Sweep
+from unswept.core.lease import ACTIVE
 from unswept.simulations.network import Weather
 from unswept.simulations.truth import Span
 
 if TYPE_CHECKING:
+    from unswept.simulations.instance import Instance
     from unswept.simulations.run import Run
 
 _SECOND: Final = 1_000
@@ -51,24 +54,37 @@ class Flaps(Fault):
     """Every lease looks expired, and the store comes and goes in step with one sweeper's heart."""
 
     name = "flaps"
-    story = "every lease looks expired, and the store flaps in step with one instance's heart"
+    story = "every lease looks expired, and the store flaps in step with one sweeper's heart"
     per_hour = 3.0
 
     def strike(self, run: Run) -> None:
-        """A clock step, then up to six outages that begin and end around one instance's beats."""
+        """Wait for the worst moment: the clock steps just before somebody looks for suspects."""
         living = run.living()
-        if not living:
-            return
+        if living:
+            sweeper = run.rng.choice(living)
+            wait = max(0, sweeper.next_pass_in() - run.rng.randint(1, 1_000))
+            run.timeline.after(wait, self._step, run, sweeper)
+
+    def _step(self, run: Run, sweeper: Instance) -> None:
         step_clock(run, run.rng.randint(100, 400) * _SECOND)
-        heart = run.rng.choice(living)
-        period = int(heart.policy.heartbeat_interval_ms)
-        if run.rng.random() < 0.4:
+        self._await_suspicion(run, sweeper, run.timeline.now + 5 * _SECOND)
+
+    def _await_suspicion(self, run: Run, sweeper: Instance, until: int) -> None:
+        if sweeper.sweeper.suspicions:
+            self._flap(run, sweeper)
+        elif run.timeline.now < until:
+            run.timeline.after(50, self._await_suspicion, run, sweeper, until)
+
+    def _flap(self, run: Run, sweeper: Instance) -> None:
+        """Outages that end just before the sweeper's beats, and begin just after them."""
+        period = int(sweeper.policy.heartbeat_interval_ms)
+        if run.rng.random() < 0.3:
             period = run.rng.randint(period // 4, 2 * period)
-        up = run.rng.randint(period // 50, period // 5)
-        lead = heart.next_beat_in() - 5
-        for flap in range(run.rng.randint(1, 6)):
-            begins = max(0, lead) + up + flap * period
-            run.timeline.after(begins, outage, run, period - up)
+        up = run.rng.randint(period // 50, period // 8)
+        first = max(0, sweeper.next_beat_in() - 5)
+        outage(run, first)
+        for flap in range(run.rng.randint(1, 8)):
+            run.timeline.after(first + up + flap * period, outage, run, period - up)
 
 
 class RenewalsBlocked(Fault):
@@ -147,6 +163,32 @@ class ClockBack(Fault):
     def strike(self, run: Run) -> None:
         """A step back: what was expired is alive again, and stamps shorten."""
         step_clock(run, -run.rng.randint(1, 3_600) * _SECOND)
+
+
+class ClockEdge(Fault):
+    """The store clock steps to the very millisecond of a deadline."""
+
+    name = "clock-edge"
+    story = "the store clock steps to the very deadline of a job as a sweep or a look arrives"
+    per_hour = 12.0
+
+    def strike(self, run: Run) -> None:
+        """Lie in wait for the next sweep or look; step to the nearest deadline that it concerns."""
+        run.server.ambush = lambda command: self._spring(run, command)
+
+    def _spring(self, run: Run, command: Command[Any]) -> bool:
+        world, now = run.server.pure.world, run.server.clock()
+        concerned: list[str] = []
+        if isinstance(command, Sweep):
+            concerned = [target.job_id for target in command.targets]
+        elif isinstance(command, Suspects) and run.rng.random() < 0.1:
+            concerned = sorted(world.owned)
+        jobs = [world.jobs[job_id] for job_id in concerned if job_id in world.owned]
+        steps = [job.lease.deadline - now for job in jobs if job.lease.deadline is not None]
+        if not steps:
+            return False
+        step_clock(run, min(steps, key=abs))
+        return True
 
 
 class Suspend(Fault):
@@ -252,12 +294,32 @@ class LostAnswer(Fault):
 
 
 class Duplicate(Fault):
-    """Messages arrive twice, the second time up to two minutes late."""
+    """Messages arrive twice, the second time up to ten minutes late."""
 
     name = "duplicate"
-    story = "a message arrives a second time, up to two minutes late"
+    story = "a message arrives a second time, up to ten minutes late"
     per_hour = 0.0
-    weather = Weather(repeated=0.02)
+    weather = Weather(repeated=0.02, longest_echo_ms=10 * _MINUTE)
+
+
+class OldEcho(Fault):
+    """A completion of an earlier hold comes back when its sender holds the same job again."""
+
+    name = "old-echo"
+    story = "a completion of an earlier hold arrives again, while its sender holds the job anew"
+    per_hour = 60.0
+
+    def strike(self, run: Run) -> None:
+        """The worst moment for a fence that looks at the owner alone."""
+        jobs = run.server.pure.world.jobs
+        for envelope in run.network.completions:
+            command = envelope.command
+            job = jobs.get(command.job_id) if isinstance(command, Complete) else None
+            if job is None or not isinstance(command, Complete):
+                continue
+            held = job.lease.owner == command.owner and job.lease.status in ACTIVE
+            if held and job.lease.epoch > command.epoch:
+                run.network.echo(envelope, delay_ms=0)
 
 
 class Delay(Fault):
@@ -276,6 +338,7 @@ FAULTS: Final[Mapping[str, Fault]] = MappingProxyType(
             Loss(),
             LostAnswer(),
             Duplicate(),
+            OldEcho(),
             Delay(),
             Outage(),
             Flaps(),
@@ -283,6 +346,7 @@ FAULTS: Final[Mapping[str, Fault]] = MappingProxyType(
             RowLock(),
             ClockForward(),
             ClockBack(),
+            ClockEdge(),
             Suspend(),
             Stall(),
             Cut(),
@@ -300,6 +364,7 @@ def weather_of(faults: tuple[Fault, ...]) -> Weather:
         lost=max((w.lost for w in found), default=0.0),
         answer_lost=max((w.answer_lost for w in found), default=0.0),
         repeated=max((w.repeated for w in found), default=0.0),
+        longest_echo_ms=max((w.longest_echo_ms for w in found), default=0),
         delayed=max((w.delayed for w in found), default=0.0),
         longest_delay_ms=max((w.longest_delay_ms for w in found), default=0),
     )
@@ -340,8 +405,8 @@ def freeze(run: Run, name: str, victims: list[str], length_ms: int) -> None:
     run.timeline.after(length_ms, _end_freeze, run, frozen, spans)
 
 
-def _end_freeze(run: Run, frozen: list[object], spans: list[Span]) -> None:
+def _end_freeze(run: Run, frozen: list[Instance], spans: list[Span]) -> None:
     for span in spans:
         span.end = run.timeline.now
     for instance in frozen:
-        instance.thaw()  # type: ignore[attr-defined]
+        instance.thaw()

@@ -60,6 +60,11 @@ class Task:
     chunks: int = 0
     orphaned: bool = False
 
+    @property
+    def may_be_rerun(self) -> bool:
+        """Somebody else may run this job, so that its work has a local deadline."""
+        return self.requeue is RequeueRule.ALLOWED
+
 
 @define(eq=False)
 class Call:
@@ -147,7 +152,10 @@ class Instance:
         self.watch_since = world.timeline.now
         """True time since which nothing that this instance's sweeping needs has failed."""
         self._backlog: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
-        self._wake_no = 0
+        self._due: MonoMs | None = None
+        """When there is something to do next."""
+        self._timer: MonoMs | None = None
+        """The earliest timer that is set."""
         self._claim_no = 0
         self._claiming = False
         self._sweeps_unanswered = 0
@@ -208,6 +216,10 @@ class Instance:
         """True milliseconds until the next beat is due."""
         return self.host.clock.until(self.heart.next_beat_at)
 
+    def next_pass_in(self) -> int:
+        """True milliseconds until the next pass over the suspects is due."""
+        return self.host.clock.until(self.sweeper.next_pass_at)
+
     # Timers ---------------------------------------------------------------------------------
 
     def tick(self) -> None:
@@ -230,18 +242,30 @@ class Instance:
         self._set_timer(now)
 
     def _set_timer(self, now: MonoMs) -> None:
-        times = [hearts.wake_at(self.heart), limiters.wake_at(self.limiter)]
-        times += [sweepers.wake_at(self.sweeper, self.heart, now)]
-        times += [self._deadline(task) for task in self.tasks.values()]
+        times = [
+            hearts.wake_at(self.heart),
+            limiters.wake_at(self.limiter),
+            sweepers.wake_at(self.sweeper, self.heart, now),
+        ]
+        times += [self._deadline(task) for task in self.tasks.values() if task.may_be_rerun]
         due = [time for time in times if time is not None]
-        self._wake_no += 1
-        if due:
-            wait = self.host.clock.until(max(min(due), MonoMs(now + 1)))
-            self.later(wait, self._on_timer, self._wake_no)
+        self._due = max(min(due), MonoMs(now + 1)) if due else None
+        if self._due is not None and (self._timer is None or self._due < self._timer):
+            self._arm(self._due)
 
-    def _on_timer(self, number: int) -> None:
-        if number == self._wake_no:
+    def _arm(self, due: MonoMs) -> None:
+        """A timer that is set too early costs less than one that is set anew at every event."""
+        self._timer = due
+        self.later(self.host.clock.until(due), self._on_timer, due)
+
+    def _on_timer(self, armed: MonoMs) -> None:
+        if armed != self._timer:
+            return
+        self._timer = None
+        if self._due is None or self.host.clock() >= self._due:
             self.tick()
+        else:
+            self._arm(self._due)
 
     # The heart ------------------------------------------------------------------------------
 
@@ -596,14 +620,14 @@ class Instance:
 
     def _stop_expired(self, now: MonoMs) -> None:
         """Work that somebody else may run stops at its local deadline. (L11)"""
-        for task in list(self.tasks.values()):
+        for task in [task for task in self.tasks.values() if task.may_be_rerun]:
             deadline = self._deadline(task)
             if deadline is not None and now >= deadline:
                 self.world.sometimes(Mark.STOPPED_IN_TIME)
                 self._finish(task, Status.FAILED)
 
     def _deadline(self, task: Task) -> MonoMs | None:
-        working = task.doing is Doing.WORKING and task.requeue is RequeueRule.ALLOWED
+        working = task.doing is Doing.WORKING and task.may_be_rerun
         if not working or task.held is None:
             return None
         return local_deadline(task.held, self.policy.local_margin_ms)

@@ -3,13 +3,14 @@ answers after the commit."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from random import Random
 from typing import Any, Protocol
 
-from attrs import define, frozen
+from attrs import define, evolve, frozen
 
-from unswept.core.commands import Command
+from unswept.core.commands import Command, Complete, Heartbeat
 from unswept.core.units import MonoMs
 from unswept.simulations.timeline import Timeline
 
@@ -21,8 +22,13 @@ class Weather:
     lost: float = 0.0
     answer_lost: float = 0.0
     repeated: float = 0.0
+    longest_echo_ms: int = 0
     delayed: float = 0.0
     longest_delay_ms: int = 0
+
+    def chance_of_echo(self, command: Command[Any]) -> float:
+        """Heartbeats are many and forgive an echo; what decides a job's fate is echoed more."""
+        return self.repeated if isinstance(command, Heartbeat) else 8 * self.repeated
 
 
 @define
@@ -65,6 +71,8 @@ class Network:
         self._weather = weather
         self._heard = heard
         self.cut: set[str] = set()
+        self.completions: deque[Envelope] = deque(maxlen=500)
+        """The last completions that were sent, whether they arrived or not."""
         self.store: Receiver | None = None
         self.seen: dict[str, int] = dict.fromkeys(
             ("message lost", "answer lost after commit", "message repeated", "message delayed"), 0
@@ -72,19 +80,18 @@ class Network:
 
     def send(self, envelope: Envelope) -> None:
         """Send an envelope; its answer may never come, and it may arrive twice."""
+        if isinstance(envelope.command, Complete):
+            self.completions.append(envelope)
         if envelope.sender in self.cut or self._happens(self._weather.lost, "message lost"):
             return
         self._timeline.after(self._latency(), self._arrive, envelope)
-        if self._happens(self._weather.repeated, "message repeated"):
-            echo = Envelope(
-                envelope.sender,
-                envelope.command,
-                envelope.sent_at,
-                _nobody,
-                envelope.blind,
-                envelope.lock_blind,
-            )
-            self._timeline.after(self._rng.randint(1, 120_000), self._arrive, echo)
+        if self._happens(self._weather.chance_of_echo(envelope.command), "message repeated"):
+            self.echo(envelope, self._rng.randint(1, self._weather.longest_echo_ms))
+
+    def echo(self, envelope: Envelope, delay_ms: int) -> None:
+        """Let an envelope arrive again; the answer goes nowhere."""
+        echo = evolve(envelope, answer=_nobody)
+        self._timeline.after(delay_ms, self._arrive, echo)
 
     def answer(self, envelope: Envelope, reply: Any) -> None:
         """Send a reply back to where its command came from."""

@@ -143,7 +143,7 @@ class Run:
             self.timeline.after(index * 100, self.boot, self.hosts[index % len(self.hosts)])
         for fault in faults:
             self._schedule(fault)
-        self._later_exp(60_000, self._operate)
+        self._later_exp(40_000, self._operate)
         self.timeline.after(_LOOK_EVERY, self._look_for_neglect)
 
     def outcome(self) -> Outcome:
@@ -513,7 +513,7 @@ class Run:
         if not instance.alive or instance.heart.phase is Phase.DRAINING:
             return
         instance.run(instance.claim)
-        self._later_exp(60_000, self._claim, instance)
+        self._later_exp(30_000, self._claim, instance)
 
     def _operate(self) -> None:
         """Somebody at a desk: enqueues, cancels, requeues and settles."""
@@ -539,7 +539,7 @@ class Run:
             orphans = [j for j in world.jobs.values() if j.lease.status is Status.ORPHANED]
             if orphans:
                 self._ask(self._judgement(self.rng.choice(orphans)))
-        self._later_exp(60_000, self._operate)
+        self._later_exp(40_000, self._operate)
 
     def _judgement(self, job: Job) -> c.Command[Any]:
         epoch = job.lease.epoch

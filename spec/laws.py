@@ -53,6 +53,22 @@ class Law:
     """None where only a test of the source can judge."""
     on: tuple[type, ...] = ()
     """The commands on which a step can break the law; empty: any."""
+    of_rows: bool = False
+    """Only a step that changes a job's row, or leaves an event, can break the law."""
+
+
+READS: Final = frozenset(
+    {
+        c.Suspects,
+        c.LookOverdue,
+        c.Find,
+        c.ReadRequest,
+        c.ReadOutput,
+        c.ReadEvents,
+        c.ListInstances,
+    }
+)
+"""Commands that change nothing, by their very script."""
 
 
 def _orphaned(step: Step) -> Iterable[tuple[Job, Job]]:
@@ -401,6 +417,7 @@ LAWS: Final[tuple[Law, ...]] = (
         "the ttl that the last accepted grant, start or renewal of its epoch stamped.",
         Judges.STEP,
         _l1,
+        of_rows=True,
     ),
     Law(
         "L2",
@@ -408,6 +425,7 @@ LAWS: Final[tuple[Law, ...]] = (
         "(epoch, beats) under which this sweeper first saw it.",
         Judges.STEP,
         _l2,
+        of_rows=True,
     ),
     Law(
         "L3",
@@ -429,6 +447,7 @@ LAWS: Final[tuple[Law, ...]] = (
         "kind), in the same transaction; a repeated command adds none.",
         Judges.STEP,
         _l5,
+        of_rows=True,
     ),
     Law(
         "L6",
@@ -436,6 +455,7 @@ LAWS: Final[tuple[Law, ...]] = (
         Judges.STEP,
         _l6,
         (c.Admit, c.Enqueue, c.Withdraw),
+        of_rows=True,
     ),
     Law(
         "L7",
@@ -458,6 +478,7 @@ LAWS: Final[tuple[Law, ...]] = (
         "vetoes.",
         Judges.STEP,
         _l9,
+        of_rows=True,
     ),
     Law(
         "L10",
@@ -501,6 +522,7 @@ LAWS: Final[tuple[Law, ...]] = (
         "and still remembered as used.",
         Judges.STEP,
         _l14,
+        of_rows=True,
     ),
     Law(
         "L15",
@@ -523,6 +545,7 @@ LAWS: Final[tuple[Law, ...]] = (
         "means epoch 1 or more; terminal and orphaned mean no deadline.",
         Judges.STEP,
         _well_formed,
+        of_rows=True,
     ),
 )
 
@@ -531,6 +554,8 @@ BY_ID: Final[Mapping[str, Law]] = MappingProxyType({law.id: law for law in LAWS}
 
 def step_laws(command: type) -> tuple[Law, ...]:
     """The laws that a step with this command can break."""
+    if command in READS:
+        return ()
     return tuple(
         law for law in LAWS if law.judges is Judges.STEP and (not law.on or command in law.on)
     )

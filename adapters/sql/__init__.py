@@ -1,0 +1,1 @@
+"""The statements, scripts and migrations that every SQL store shares."""

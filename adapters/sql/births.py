@@ -1,0 +1,226 @@
+"""The scripts of instances, and of the two ways in: admit, enqueue, their withdrawal, and claim."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from unswept.adapters.sql.common import (
+    carry_out,
+    locked_job,
+    read_job,
+    refused,
+    repeated,
+    why,
+)
+from unswept.adapters.sql.outsiders import asked_to_end
+from unswept.adapters.sql.queries import Queries
+from unswept.adapters.sql.rows import (
+    Before,
+    event_params,
+    instance_of,
+    job_of,
+    request_of,
+    standing_of,
+    terms_params,
+    transport_of,
+)
+from unswept.adapters.sql.statements import CLAIM, WITHDRAW
+from unswept.adapters.sql.steps import CLOCK, Each, Script, Statement, read_clock
+from unswept.core import commands as c
+from unswept.core import job as jobs
+from unswept.core import replies as r
+from unswept.core.lease import Kind, Status
+from unswept.core.refusal import Refusal
+from unswept.core.units import StoreMs
+from unswept.core.values import Request
+from unswept.core.world import may_join
+
+# Instances --------------------------------------------------------------------------------------
+
+
+def register(q: Queries, cmd: c.Register) -> Script[r.Registered]:
+    """Makes an instance known, keeping its greatest claim number."""
+    now = yield from read_clock()
+    rows = yield Statement(
+        q.register,
+        {
+            "id": cmd.instance,
+            "role": cmd.role,
+            "host": cmd.host,
+            "pid": cmd.pid,
+            "claim_no": cmd.claim_no,
+            "now": now,
+        },
+    )
+    return r.Registered(now, rows[0][0])
+
+
+def deregister(q: Queries, cmd: c.Deregister) -> Script[r.Deregistered]:
+    """Takes the row away; jobs and leases stay."""
+    yield Statement(q.deregister, {"id": cmd.instance})
+    now = yield from read_clock()
+    return r.Deregistered(now)
+
+
+def list_instances(q: Queries, cmd: c.ListInstances) -> Script[r.Instances]:
+    """All registered instances."""
+    rows = yield Statement(q.list_instances, {})
+    now = yield from read_clock()
+    return r.Instances(now, tuple(instance_of(row) for row in rows))
+
+
+# Two ways in ------------------------------------------------------------------------------------
+
+
+def admit(q: Queries, cmd: c.Admit) -> Script[r.Accepted | r.Joined | r.Refused]:
+    """Locks the dedup key, then looks for its own id, and only then uses the key. (L6, L15)"""
+    key = _dedup_key(cmd.request)
+    newest = None
+    if key is not None:
+        rows = yield Statement(q.lock_key, {**key, "id": cmd.job_id})
+        newest = rows[0][0] if rows else None
+    if newest is not None and not cmd.fresh:
+        rows = yield Statement(q.read_id, {"id": cmd.job_id})
+        if rows:
+            return (yield from _born_before(q, cmd.job_id, cmd.owner))
+        twin = yield from _twin(q, newest, cmd)
+        if twin is not None:
+            return twin
+    now = yield from _bear(q, cmd.job_id, cmd.owner)
+    if now is None:
+        return (yield from _born_before(q, cmd.job_id, cmd.owner))
+    if key is not None:
+        yield Statement(q.put_key, {**key, "id": cmd.job_id, "now": now})
+    params = {
+        "id": cmd.job_id,
+        "owner": cmd.owner,
+        "requeue": cmd.requeue.value,
+        "transport": cmd.transport.value,
+        "now": now,
+        **terms_params(cmd.terms),
+    }
+    return (yield from _put(q, q.admit, Kind.ADMIT, params, cmd.request, now))
+
+
+def enqueue(q: Queries, cmd: c.Enqueue) -> Script[c.Outcome]:
+    """A job that nobody owns until a claim. (L6)"""
+    now = yield from _bear(q, cmd.job_id, None)
+    if now is None:
+        return (yield from _born_before(q, cmd.job_id, None))
+    params = {
+        "id": cmd.job_id,
+        "requeue": cmd.requeue.value,
+        "transport": cmd.transport.value,
+        "partition": cmd.partition,
+        "priority": cmd.priority,
+        "queue_deadline": cmd.queue_deadline,
+        "not_before": cmd.not_before,
+        "now": now,
+    }
+    return (yield from _put(q, q.enqueue, Kind.ENQUEUE, params, cmd.request, now))
+
+
+def withdraw(q: Queries, cmd: c.Withdraw) -> Script[r.Accepted | r.Withdrawn | r.Refused]:
+    """Takes an admit or enqueue back; where it has not come yet, its id is spent. (L6)"""
+    yield from _bear(q, cmd.job_id, None)
+    before, now = yield from locked_job(q, cmd.job_id)
+    if before is None:
+        return r.Withdrawn(now, cmd.job_id)
+    if before.status == Status.QUEUED and before.owner == cmd.owner:
+        done = yield from carry_out(q, WITHDRAW, before, now, cmd.owner, {"owner": cmd.owner})
+        if done is not None:
+            return done
+        job = yield from read_job(q, before.id)
+        return refused(why(jobs.withdraw(job, cmd.owner, now), WITHDRAW, job.id), job, now)
+    return (yield from asked_to_end(q, before, now, cmd.owner))
+
+
+def claim(q: Queries, cmd: c.Claim) -> Script[r.Claimed | r.Refused]:
+    """Takes waiting jobs; under a number that was used before, those of them still held."""
+    rows = yield Statement(q.lock_instance, {"id": cmd.owner})
+    now = yield from read_clock()
+    if not rows:
+        return r.Refused(now, Refusal.NOT_REGISTERED, None)
+    if cmd.claim_no <= rows[0][0]:
+        rows = yield Statement(q.claimed_before, {"owner": cmd.owner, "claim_no": cmd.claim_no})
+        return r.Claimed(now, tuple(_grant(row) for row in rows), repeated=True)
+    mine = {"owner": cmd.owner, "claim_no": cmd.claim_no, "now": now}
+    yield Statement(q.number_claim, {**mine, "id": cmd.owner})
+    rows = yield Statement(
+        q.candidates, {"partition": cmd.partition, "now": now, "rows": cmd.limit}
+    )
+    waiting = {row[0]: Before(*row) for row in rows}
+    mine |= terms_params(cmd.terms)
+    rows = yield Each(q.update[CLAIM.name], [{"id": job_id, **mine} for job_id in waiting])
+    events = [event_params(Kind.CLAIM, waiting[row[0]], row, now, cmd.owner) for row in rows]
+    yield Each(q.put_event, events)
+    rows = yield Statement(q.claimed_now, q.dialect.bind_ids(row[0] for row in rows))
+    return r.Claimed(now, tuple(_grant(row) for row in rows), repeated=False)
+
+
+# What these share -------------------------------------------------------------------------------
+
+
+def _dedup_key(request: Request) -> dict[str, Any] | None:
+    if request.principal is None or request.request_key is None:
+        return None
+    return {"principal": request.principal, "request_key": request.request_key}
+
+
+def _twin(q: Queries, newest: str, cmd: c.Admit) -> Script[r.Joined | None]:
+    """The newest job under the key, if it may be handed out. (L15)"""
+    rows = yield Statement(q.read_job, {"id": newest})
+    now = yield from read_clock()
+    if not rows:
+        return None
+    twin = job_of(rows[0])
+    if not may_join(twin, cmd.dedup_window_ms, now):
+        return None
+    return r.Joined(now, r.Standing.of(twin))
+
+
+def _bear(q: Queries, job_id: str, owner: str | None) -> Script[StoreMs | None]:
+    """Uses the id and gives the store time; None where it has been used. Waits for whoever is
+    using it now, so the time that counts is read after. (L6)"""
+    born_at = yield CLOCK
+    rows = yield Statement(q.bear_id, {"id": job_id, "owner": owner, "now": born_at[0][0]})
+    if not rows:
+        return None
+    now = yield CLOCK
+    return StoreMs(now[0][0])
+
+
+def _born_before(q: Queries, job_id: str, first_owner: str | None) -> Script[c.Outcome]:
+    """An id is used once, ever: its first owner repeats, anybody else is refused. (L6)"""
+    ids = yield Statement(q.read_id, {"id": job_id})
+    rows = yield Statement(q.read_job, {"id": job_id})
+    now = yield from read_clock()
+    if not rows:
+        return r.Refused(now, Refusal.SPENT, None)
+    job = job_of(rows[0])
+    if ids[0][0] != first_owner:
+        return refused(Refusal.ID_USED, job, now)
+    return repeated(job, now)
+
+
+def _put(
+    q: Queries, insert: str, kind: Kind, params: dict[str, Any], request: Request, now: StoreMs
+) -> Script[r.Accepted]:
+    """The new row, its request and its event."""
+    rows = yield Statement(insert, params)
+    born = rows[0]
+    yield Statement(
+        q.put_request,
+        {
+            "job_id": params["id"],
+            "payload": request.payload,
+            "principal": request.principal,
+            "request_key": request.request_key,
+        },
+    )
+    yield Statement(q.put_event, event_params(kind, None, born, now, None))
+    return r.Accepted(now, standing_of(born), kind)
+
+
+def _grant(row: tuple[Any, ...]) -> r.Grant:
+    return r.Grant(standing_of(row), transport_of(row[7]), row[8], request_of(row[9:12]))

@@ -1,0 +1,263 @@
+"""Assembles the statements of one dialect, once, from the statement table.
+
+Every UPDATE and DELETE of a job is `... WHERE id = ... AND (guard)`, with the guard on the very row
+that it changes; no other place writes to the table of jobs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+from unswept.adapters.sql.dialect import Dialect
+from unswept.adapters.sql.rows import (
+    BEFORE_COLUMNS,
+    EVENT_COLUMNS,
+    INSTANCE_COLUMNS,
+    JOB_COLUMNS,
+    RESULT_COLUMNS,
+    STANDING_COLUMNS,
+    SUSPECT_COLUMNS,
+    listed,
+)
+from unswept.adapters.sql.statements import (
+    ADMIT,
+    BIRTHS,
+    ENQUEUE,
+    EVICT,
+    NOBODYS,
+    OUTPUT,
+    OWNED,
+    RENEW,
+    TRANSITIONS,
+    Birth,
+    Transition,
+)
+
+NO_LABELS = 0
+"""The interned set that is empty; every job has it until jobs bear labels."""
+
+
+class Queries:
+    """The text of every statement, in one dialect."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self.dialect = dialect
+        self._jobs = dialect.table("jobs")
+        self._transitions()
+        self._ids_and_keys()
+        self._jobs_read()
+        self._riders()
+        self._instances()
+
+    def _text(self, sql: str) -> str:
+        return self.dialect.text(" ".join(sql.split()))
+
+    def _table(self, name: str) -> str:
+        return self.dialect.table(name)
+
+    # The lease table ----------------------------------------------------------------------------
+
+    def _transitions(self) -> None:
+        self.update: Mapping[str, str] = MappingProxyType(
+            {name: self._update(t) for name, t in TRANSITIONS.items() if t.sets}
+        )
+        """By the transition's name: changes one row where its guard holds."""
+        self.insert: Mapping[str, str] = MappingProxyType(
+            {name: self._birth(birth) for name, birth in BIRTHS.items()}
+        )
+        self.admit = self.insert[ADMIT.name]
+        self.enqueue = self.insert[ENQUEUE.name]
+        self.renew_holds = self._text(
+            f"UPDATE {self._jobs} SET {_assigned(RENEW)} FROM {self.dialect.holds}"
+            f" WHERE id = hold_id AND ({guard_over_holds(RENEW)})"
+            f" RETURNING id, deadline, cancel_requested_at"
+        )
+        """The renewal statement: one guarded update over all holds of a heartbeat."""
+        self.append_chunk = self._text(
+            f"INSERT INTO {self._table('output')} (job_id, epoch, chunk, stream, data)"
+            f" SELECT :id, :epoch, :chunk, :stream, :data FROM {self._jobs}"
+            f" WHERE id = :id AND ({OUTPUT.guard})"
+            f" ON CONFLICT (job_id, epoch, chunk) DO NOTHING RETURNING chunk"
+        )
+        self.evict = self._text(
+            f"DELETE FROM {self._jobs} WHERE id = :id AND ({EVICT.guard})"
+            f" RETURNING {listed(STANDING_COLUMNS)}"
+        )
+
+    def _update(self, transition: Transition) -> str:
+        return self._text(
+            f"UPDATE {self._jobs} SET {_assigned(transition)}"
+            f" WHERE id = :id AND ({transition.guard}) RETURNING {listed(STANDING_COLUMNS)}"
+        )
+
+    def _birth(self, birth: Birth) -> str:
+        columns, values = zip(*birth.sets, strict=True)
+        return self._text(
+            f"INSERT INTO {self._jobs} ({', '.join(columns)}) VALUES ({', '.join(values)})"
+            f" RETURNING {listed(STANDING_COLUMNS)}"
+        )
+
+    def _jobs_read(self) -> None:
+        jobs, requests = self._jobs, self._table("requests")
+        job = f"SELECT {listed(JOB_COLUMNS)} FROM {jobs}"
+        self.read_job = self._text(f"{job} WHERE id = :id")
+        before = f"SELECT {listed(BEFORE_COLUMNS)} FROM {jobs}"
+        self.lock_job = self._text(f"{before} WHERE id = :id {self.dialect.for_update}")
+        self.share_job = self._text(
+            f"SELECT {listed(STANDING_COLUMNS)} FROM {jobs}"
+            f" WHERE id = :id {self.dialect.for_key_share}"
+        )
+        self.read_jobs = self._text(f"{job} WHERE id IN ({self.dialect.ids})")
+        self.lock_jobs = self._text(
+            f"{before} WHERE id IN ({self.dialect.ids}) ORDER BY id {self.dialect.for_update}"
+        )
+        locked = self.dialect.find_locked(jobs)
+        self.find_locked = None if locked is None else self._text(locked)
+        self.suspects = self._text(
+            f"SELECT {listed(SUSPECT_COLUMNS)} FROM {jobs}"
+            f" WHERE {OWNED} AND deadline < :now AND id > :after"
+            f" ORDER BY id LIMIT :rows {self.dialect.skip_locked}"
+        )
+        self.candidates = self._text(
+            f"{before} WHERE {NOBODYS} AND partition = :partition AND label_set = {NO_LABELS}"
+            f" AND cancel_requested_at IS NULL AND (not_before IS NULL OR not_before <= :now)"
+            f" ORDER BY priority, admitted_at, id LIMIT :rows {self.dialect.skip_locked}"
+        )
+        grant = (
+            f"SELECT {listed(STANDING_COLUMNS, 'j')}, transport, attempts,"
+            f" payload, principal, request_key"
+            f" FROM {jobs} AS j JOIN {requests} AS r ON r.job_id = j.id"
+        )
+        self.claimed_before = self._text(
+            f"{grant} WHERE {OWNED} AND owner = :owner AND claim_no = :claim_no ORDER BY id"
+        )
+        self.claimed_now = self._text(f"{grant} WHERE id IN ({self.dialect.ids}) ORDER BY id")
+        self.evictable = self._text(
+            f"SELECT id, epoch FROM {jobs}"
+            f" WHERE finished_at < :now - :retention_ms"
+            f" ORDER BY finished_at, id LIMIT :rows"
+        )
+        self.expirable = self._text(
+            f"SELECT id, epoch FROM {jobs} WHERE {NOBODYS} AND queue_deadline < :now"
+            f" ORDER BY queue_deadline, id LIMIT :rows"
+        )
+        self.find = self._text(
+            f"SELECT {listed(JOB_COLUMNS, 'j')}, principal, request_key,"
+            f" s.job_id, {listed(RESULT_COLUMNS)}"
+            f" FROM {self._table('job_ids')} AS i"
+            f" LEFT JOIN {jobs} AS j ON j.id = i.id"
+            f" LEFT JOIN {requests} AS r ON r.job_id = j.id"
+            f" LEFT JOIN {self._table('results')} AS s ON s.job_id = j.id"
+            f" WHERE i.id = :id"
+        )
+
+    # Ids that are born once, and dedup keys -----------------------------------------------------
+
+    def _ids_and_keys(self) -> None:
+        ids, keys = self._table("job_ids"), self._table("dedup_keys")
+        self.bear_id = self._text(
+            f"INSERT INTO {ids} (id, first_owner, born_at) VALUES (:id, :owner, :now)"
+            f" ON CONFLICT (id) DO NOTHING RETURNING id"
+        )
+        self.read_id = self._text(f"SELECT first_owner FROM {ids} WHERE id = :id")
+        self.read_ids = self._text(f"SELECT id FROM {ids} WHERE id IN ({self.dialect.ids})")
+        self.lock_key = self._text(self.dialect.lock_key(keys))
+        self.put_key = self._text(
+            f"INSERT INTO {keys} (principal, request_key, job_id, admitted_at)"
+            f" VALUES (:principal, :request_key, :id, :now)"
+            f" ON CONFLICT (principal, request_key)"
+            f" DO UPDATE SET job_id = excluded.job_id, admitted_at = excluded.admitted_at"
+        )
+        self.aged_keys = self._text(
+            f"SELECT principal, request_key, job_id FROM {keys}"
+            f" WHERE admitted_at < :now - :dedup_window_ms"
+            f" ORDER BY principal, request_key LIMIT :rows"
+        )
+        self.forget_key = self._text(
+            f"DELETE FROM {keys} WHERE principal = :principal AND request_key = :request_key"
+            f" AND job_id = :id AND admitted_at + :dedup_window_ms < :now RETURNING job_id"
+        )
+
+    # What rides along, and what is left behind --------------------------------------------------
+
+    def _riders(self) -> None:
+        requests, results = self._table("requests"), self._table("results")
+        output, events = self._table("output"), self._table("events")
+        self.put_request = self._insert(requests, ("job_id", "payload", "principal", "request_key"))
+        self.put_result = self._insert(results, ("job_id", *RESULT_COLUMNS))
+        self.put_event = self._insert(events, EVENT_COLUMNS)
+        self.read_request = self._text(
+            f"SELECT r.job_id, payload, principal, request_key"
+            f" FROM {self._table('job_ids')} AS i LEFT JOIN {requests} AS r ON r.job_id = i.id"
+            f" WHERE i.id = :id"
+        )
+        self.read_chunk = self._text(
+            f"SELECT chunk FROM {output} WHERE job_id = :id AND epoch = :epoch AND chunk = :chunk"
+        )
+        self.read_output = self._text(
+            f"SELECT j.epoch, chunk, stream, data FROM {self._table('job_ids')} AS i"
+            f" LEFT JOIN {self._jobs} AS j ON j.id = i.id"
+            f" LEFT JOIN {output} AS o ON o.job_id = j.id"
+            f" AND o.epoch = COALESCE(:epoch, j.epoch) AND chunk >= :first"
+            f" WHERE i.id = :id ORDER BY chunk LIMIT :rows"
+        )
+        self.drop_request = self._text(f"DELETE FROM {requests} WHERE job_id = :id")
+        self.drop_result = self._text(f"DELETE FROM {results} WHERE job_id = :id")
+        self.drop_output = self._text(f"DELETE FROM {output} WHERE job_id = :id")
+        self.find_event = self._text(
+            f"SELECT seq FROM {events} WHERE job_id = :id AND epoch = :epoch AND kind = :kind"
+        )
+        self.read_events = self._text(
+            f"SELECT seq, {listed(EVENT_COLUMNS)} FROM {events}"
+            f" WHERE seq > :after ORDER BY seq LIMIT :rows"
+        )
+
+    def _insert(self, table: str, columns: Iterable[str]) -> str:
+        names = tuple(columns)
+        values = ", ".join(f":{name}" for name in names)
+        return self._text(f"INSERT INTO {table} ({', '.join(names)}) VALUES ({values})")
+
+    # Instances ----------------------------------------------------------------------------------
+
+    def _instances(self) -> None:
+        instances = self._table("instances")
+        self.register = self._text(
+            f"INSERT INTO {instances} AS known ({', '.join(INSTANCE_COLUMNS)})"
+            f" VALUES (:id, :role, :host, :pid, :now, :now, :claim_no)"
+            f" ON CONFLICT (id) DO UPDATE SET role = excluded.role, host = excluded.host,"
+            f" pid = excluded.pid, seen_at = excluded.seen_at, claim_no = CASE"
+            f" WHEN known.claim_no < excluded.claim_no THEN excluded.claim_no"
+            f" ELSE known.claim_no END RETURNING claim_no"
+        )
+        self.deregister = self._text(f"DELETE FROM {instances} WHERE id = :id")
+        self.list_instances = self._text(
+            f"SELECT {listed(INSTANCE_COLUMNS)} FROM {instances} ORDER BY id"
+        )
+        self.lock_instance = self._text(
+            f"SELECT claim_no FROM {instances} WHERE id = :id {self.dialect.for_update}"
+        )
+        self.number_claim = self._text(
+            f"UPDATE {instances} SET claim_no = :claim_no, seen_at = :now WHERE id = :id"
+        )
+        self.see_instance = self._text(
+            f"UPDATE {instances} SET seen_at = :now WHERE id = :id RETURNING id"
+        )
+        self.silent = self._text(
+            f"SELECT id, seen_at FROM {instances} WHERE seen_at < :now - :instance_gc_ms"
+            f" ORDER BY id LIMIT :rows"
+        )
+        self.forget_instance = self._text(
+            f"DELETE FROM {instances} WHERE id = :id AND seen_at = :seen_at"
+            f" AND seen_at + :instance_gc_ms < :now RETURNING id"
+        )
+
+
+def guard_over_holds(transition: Transition) -> str:
+    """A guard whose epoch is not one parameter but that of each hold in a batch."""
+    return re.sub(r":epoch\b", "hold_epoch", transition.guard)
+
+
+def _assigned(transition: Transition) -> str:
+    return ", ".join(f"{column} = {expression}" for column, expression in transition.sets)

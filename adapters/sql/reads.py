@@ -1,0 +1,72 @@
+"""The scripts of what readers ask; each is one statement, and so one look at a committed state."""
+
+from __future__ import annotations
+
+from unswept.adapters.sql.queries import Queries
+from unswept.adapters.sql.rows import (
+    JOB_COLUMNS,
+    chunk_of,
+    event_of,
+    job_of,
+    request_of,
+    result_of,
+)
+from unswept.adapters.sql.steps import Script, Statement, read_clock
+from unswept.core import commands as c
+from unswept.core import replies as r
+from unswept.core.refusal import Refusal
+
+_JOB_WIDTH = len(JOB_COLUMNS)
+
+
+def find(q: Queries, cmd: c.Find) -> Script[r.Found | r.Refused]:
+    """One job as it stands, with its result."""
+    rows = yield Statement(q.find, {"id": cmd.job_id})
+    now = yield from read_clock()
+    if not rows:
+        return r.Refused(now, Refusal.ABSENT, None)
+    job = rows[0][:_JOB_WIDTH]
+    principal, request_key, has_result, *result = rows[0][_JOB_WIDTH:]
+    if job[0] is None:
+        return r.Refused(now, Refusal.SPENT, None)
+    return r.Found(
+        now,
+        job_of(job),
+        principal,
+        request_key,
+        None if has_result is None else result_of(tuple(result)),
+    )
+
+
+def read_request(q: Queries, cmd: c.ReadRequest) -> Script[r.RequestRead | r.Refused]:
+    """A job's request with its payload."""
+    rows = yield Statement(q.read_request, {"id": cmd.job_id})
+    now = yield from read_clock()
+    if not rows:
+        return r.Refused(now, Refusal.ABSENT, None)
+    if rows[0][0] is None:
+        return r.Refused(now, Refusal.SPENT, None)
+    return r.RequestRead(now, request_of(rows[0][1:]))
+
+
+def read_output(q: Queries, cmd: c.ReadOutput) -> Script[r.OutputPage | r.Refused]:
+    """The output of one epoch, from a chunk on."""
+    params = {"id": cmd.job_id, "epoch": cmd.epoch, "first": cmd.first, "rows": cmd.limit + 1}
+    rows = yield Statement(q.read_output, params)
+    now = yield from read_clock()
+    if not rows:
+        return r.Refused(now, Refusal.ABSENT, None)
+    current = rows[0][0]
+    if current is None:
+        return r.Refused(now, Refusal.SPENT, None)
+    epoch = current if cmd.epoch is None else cmd.epoch
+    chunks = tuple(chunk_of(row[1:]) for row in rows[: cmd.limit] if row[1] is not None)
+    return r.OutputPage(now, epoch, chunks, more=len(rows) > cmd.limit)
+
+
+def read_events(q: Queries, cmd: c.ReadEvents) -> Script[r.EventsPage]:
+    """Events in the order in which they were written."""
+    rows = yield Statement(q.read_events, {"after": cmd.after, "rows": cmd.limit})
+    now = yield from read_clock()
+    next_after = rows[-1][0] if rows else cmd.after
+    return r.EventsPage(now, tuple(event_of(row[1:]) for row in rows), next_after)

@@ -1,0 +1,63 @@
+"""One script per command: what the command comes to on any SQL store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+from unswept.adapters.sql import births, holds, outsiders, reads, sweeps
+from unswept.adapters.sql.queries import Queries
+from unswept.adapters.sql.steps import Mode, Script
+from unswept.core import commands as c
+
+
+class Entry(NamedTuple):
+    """How one command is carried out."""
+
+    mode: Mode
+    script: Callable[[Queries, Any], Script[Any]]
+
+
+_WRITES: Final[Mapping[type, Callable[[Queries, Any], Script[Any]]]] = MappingProxyType(
+    {
+        c.Register: births.register,
+        c.Deregister: births.deregister,
+        c.Admit: births.admit,
+        c.Enqueue: births.enqueue,
+        c.Withdraw: births.withdraw,
+        c.Claim: births.claim,
+        c.Start: holds.start,
+        c.Heartbeat: holds.heartbeat,
+        c.Output: holds.output,
+        c.Complete: holds.complete,
+        c.Release: holds.release,
+        c.RequestCancel: outsiders.request_cancel,
+        c.Requeue: outsiders.requeue,
+        c.Settle: outsiders.settle,
+        c.ExpireQueued: outsiders.expire,
+        c.Delay: sweeps.delay,
+        c.Sweep: sweeps.sweep,
+        c.Evict: sweeps.evict,
+        c.ForgetInstances: sweeps.forget_instances,
+        c.ForgetKeys: sweeps.forget_keys,
+    }
+)
+_READS: Final[Mapping[type, Callable[[Queries, Any], Script[Any]]]] = MappingProxyType(
+    {
+        c.ListInstances: births.list_instances,
+        c.Suspects: sweeps.suspects,
+        c.LookOverdue: sweeps.look_overdue,
+        c.Find: reads.find,
+        c.ReadRequest: reads.read_request,
+        c.ReadOutput: reads.read_output,
+        c.ReadEvents: reads.read_events,
+    }
+)
+
+SCRIPTS: Final[Mapping[type, Entry]] = MappingProxyType(
+    {
+        **{command: Entry(Mode.WRITE, script) for command, script in _WRITES.items()},
+        **{command: Entry(Mode.READ, script) for command, script in _READS.items()},
+    }
+)

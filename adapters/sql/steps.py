@@ -1,0 +1,64 @@
+"""What a script asks of its driver: one statement, one statement for many rows, or the time.
+
+A script is a generator: it yields steps, receives rows, and returns the reply of its command. It
+holds no connection and awaits nothing, so that blocking and asynchronous drivers run the very same
+scripts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from enum import Enum
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
+
+from unswept.core.units import StoreMs
+
+T = TypeVar("T")
+
+Params: TypeAlias = Mapping[str, Any]
+Row: TypeAlias = tuple[Any, ...]
+
+
+class Statement(NamedTuple):
+    """One statement; the driver answers with all its rows."""
+
+    sql: str
+    params: Params
+
+
+class Each(NamedTuple):
+    """The same statement for every set of parameters, in order; the driver answers with the rows of
+    all of them, one after the other. Where a round trip costs, a driver sends them in one."""
+
+    sql: str
+    params: Sequence[Params]
+
+
+class ReadClock(Enum):
+    """The store time, read now; the driver answers with one row of one number.
+
+    A script asks for it once its locks are held: a time read before a wait is in the past.
+    """
+
+    STEP = "read clock"
+
+
+CLOCK: Final = ReadClock.STEP
+
+Step: TypeAlias = Statement | Each | ReadClock
+Script: TypeAlias = Generator[Step, list[Row], T]
+
+
+class Mode(Enum):
+    """What a script needs around it."""
+
+    READ = "read"
+    """One look at a committed state; no lock is taken and nothing is written."""
+    WRITE = "write"
+    """One transaction: all of it is done, or none."""
+
+
+def read_clock() -> Script[StoreMs]:
+    """The store time."""
+    rows = yield CLOCK
+    return StoreMs(rows[0][0])

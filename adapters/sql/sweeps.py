@@ -1,0 +1,196 @@
+"""The scripts of what a sweeper says: suspects, delay, sweep, and the housekeeping."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from unswept.adapters.sql.common import (
+    absence,
+    absent,
+    carry_out,
+    locked_job,
+    read_job,
+    read_jobs,
+    refused,
+    why,
+)
+from unswept.adapters.sql.queries import Queries
+from unswept.adapters.sql.rows import Before, event_params, suspect_of
+from unswept.adapters.sql.statements import DELAY, EVICT, ORPHAN
+from unswept.adapters.sql.steps import Each, Script, Statement, read_clock
+from unswept.core import commands as c
+from unswept.core import job as jobs
+from unswept.core import lease as rules
+from unswept.core import replies as r
+from unswept.core.job import Job
+from unswept.core.lease import Kind
+from unswept.core.refusal import Refusal
+from unswept.core.units import StoreMs
+from unswept.core.world import swept_before
+
+
+def suspects(q: Queries, cmd: c.Suspects) -> Script[r.SuspectsPage]:
+    """One page of the suspects, in id order; ids are never empty, so that '' is before them all."""
+    now = yield from read_clock()
+    rows = yield Statement(
+        q.suspects, {"now": now, "after": cmd.after or "", "rows": cmd.limit + 1}
+    )
+    page = tuple(suspect_of(row) for row in rows[: cmd.limit])
+    return r.SuspectsPage(now, page, more=len(rows) > cmd.limit)
+
+
+def delay(q: Queries, cmd: c.Delay) -> Script[c.Outcome]:
+    """Process evidence stamps a suspect once more in its epoch. (L9)"""
+    before, now = yield from locked_job(q, cmd.job_id)
+    if before is None:
+        return (yield from absent(q, cmd.job_id, now))
+    seen = {"epoch": cmd.epoch, "beats": cmd.beats}
+    done = yield from carry_out(q, DELAY, before, now, cmd.actor, seen)
+    if done is not None:
+        return done
+    job = yield from read_job(q, before.id)
+    return refused(why(jobs.delay(job, cmd.epoch, cmd.beats, now), DELAY, job.id), job, now)
+
+
+def sweep(q: Queries, cmd: c.Sweep) -> Script[r.Swept]:
+    """Orphans the targets that still bear the stamp that was seen: the whole guard stands in the
+    write of each row, and never beside it. (L1, L2)"""
+    found, now = yield from _locked_jobs(q, [target.job_id for target in cmd.targets])
+    targets = {target.job_id: target for target in cmd.targets}
+    seen = (targets[job_id] for job_id in found)
+    rows = yield Each(
+        q.update[ORPHAN.name],
+        [{"id": t.job_id, "epoch": t.epoch, "beats": t.beats, "now": now} for t in seen],
+    )
+    swept = {row[0]: row for row in rows}
+    yield Each(
+        q.put_event,
+        [
+            event_params(
+                Kind.ORPHAN,
+                found[target.job_id],
+                swept[target.job_id],
+                now,
+                cmd.sweeper,
+                first_seen_at=target.first_seen_at,
+            )
+            for target in cmd.targets
+            if target.job_id in swept
+        ],
+    )
+    others = yield from read_jobs(q, (job_id for job_id in found if job_id not in swept))
+    answers = []
+    for target in cmd.targets:
+        if target.job_id in swept:
+            answers.append(r.SweepAnswer(target.job_id, None))
+        elif (job := others.get(target.job_id)) is not None:
+            answers.append(_not_swept(job, target, now))
+        else:
+            reason = yield from absence(q, target.job_id)
+            answers.append(r.SweepAnswer(target.job_id, reason))
+    return r.Swept(now, tuple(answers))
+
+
+def _not_swept(job: Job, target: c.Target, now: StoreMs) -> r.SweepAnswer:
+    if swept_before(job, target):
+        return r.SweepAnswer(job.id, None, repeated=True)
+    core_says = jobs.orphan(job, target.epoch, target.beats, now)
+    return r.SweepAnswer(job.id, why(core_says, ORPHAN, job.id))
+
+
+def look_overdue(q: Queries, cmd: c.LookOverdue) -> Script[r.Overdue]:
+    """What housekeeping may look at a second time."""
+    now = yield from read_clock()
+    params = {
+        "now": now,
+        "rows": cmd.limit,
+        "retention_ms": cmd.retention_ms,
+        "instance_gc_ms": cmd.instance_gc_ms,
+        "dedup_window_ms": cmd.dedup_window_ms,
+    }
+    evictable = yield Statement(q.evictable, params)
+    expirable = yield Statement(q.expirable, params)
+    silent = yield Statement(q.silent, params)
+    keys = yield Statement(q.aged_keys, params)
+    return r.Overdue(
+        now,
+        tuple((job_id, epoch) for job_id, epoch in evictable),
+        tuple((job_id, epoch) for job_id, epoch in expirable),
+        tuple((instance, seen_at) for instance, seen_at in silent),
+        tuple((principal, request_key, job_id) for principal, request_key, job_id in keys),
+    )
+
+
+def evict(q: Queries, cmd: c.Evict) -> Script[r.Evicted]:
+    """Removes terminal jobs past their retention, with all that rides along. (L14)"""
+    found, now = yield from _locked_jobs(q, [target.job_id for target in cmd.targets])
+    epochs = {target.job_id: target.epoch for target in cmd.targets}
+    say = {"retention_ms": cmd.retention_ms, "now": now}
+    rows = yield Each(q.evict, [{"id": job_id, "epoch": epochs[job_id], **say} for job_id in found])
+    gone = {row[0]: row for row in rows}
+    for drop in (q.drop_request, q.drop_result, q.drop_output):
+        yield Each(drop, [{"id": job_id} for job_id in gone])
+    yield Each(
+        q.put_event,
+        [
+            event_params(Kind.EVICT, found[target.job_id], gone[target.job_id], now, None)
+            for target in cmd.targets
+            if target.job_id in gone
+        ],
+    )
+    others = yield from read_jobs(q, (job_id for job_id in found if job_id not in gone))
+    answers = []
+    for target in cmd.targets:
+        if target.job_id in gone:
+            answers.append(r.SweepAnswer(target.job_id, None))
+        elif (job := others.get(target.job_id)) is not None:
+            answers.append(_not_evicted(job, target, cmd, now))
+        else:
+            reason = yield from absence(q, target.job_id)
+            went = reason is Refusal.SPENT
+            answers.append(r.SweepAnswer(target.job_id, None if went else reason, went))
+    return r.Evicted(now, tuple(answers))
+
+
+def _not_evicted(job: Job, target: c.Hold, cmd: c.Evict, now: StoreMs) -> r.SweepAnswer:
+    core_says = rules.may_evict(job.lease, target.epoch, job.finished_at, cmd.retention_ms, now)
+    return r.SweepAnswer(job.id, why(core_says, EVICT, job.id))
+
+
+def forget_instances(q: Queries, cmd: c.ForgetInstances) -> Script[r.Forgotten]:
+    """Removes instances that are silent since the very beat that was seen."""
+    now = yield from read_clock()
+    rows = yield Each(
+        q.forget_instance,
+        [
+            {"id": name, "seen_at": seen_at, "instance_gc_ms": cmd.instance_gc_ms, "now": now}
+            for name, seen_at in cmd.seen
+        ],
+    )
+    return r.Forgotten(now, len(rows))
+
+
+def forget_keys(q: Queries, cmd: c.ForgetKeys) -> Script[r.Forgotten]:
+    """Removes dedup keys that still name the job that was seen and are older than the window."""
+    now = yield from read_clock()
+    rows = yield Each(
+        q.forget_key,
+        [
+            {
+                "principal": principal,
+                "request_key": request_key,
+                "id": job_id,
+                "dedup_window_ms": cmd.dedup_window_ms,
+                "now": now,
+            }
+            for principal, request_key, job_id in cmd.seen
+        ],
+    )
+    return r.Forgotten(now, len(rows))
+
+
+def _locked_jobs(q: Queries, job_ids: Sequence[str]) -> Script[tuple[dict[str, Before], StoreMs]]:
+    """Jobs with their rows locked, in id order, and the store time, read once they all are."""
+    rows = yield Statement(q.lock_jobs, q.dialect.bind_ids(job_ids))
+    now = yield from read_clock()
+    return {row[0]: Before(*row) for row in rows}, now

@@ -1,0 +1,104 @@
+"""The schema of a SQLite store: which version stands in a file, and how it becomes the newest.
+
+A file may be shared with an application's own tables: all that is ours begins with `unswept_`.
+Nothing is changed in a file that turns out to be no database, damaged, or from a newer version.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Final
+
+from unswept.adapters.sql.migrations import Migration, load, printed
+from unswept.adapters.sqlite.dialect import PREFIX
+from unswept.core.errors import NotAStoreError, StoreVersionError
+
+MIGRATIONS: Final = load("unswept.adapters.sqlite")
+VERSION: Final = MIGRATIONS[-1].number
+"""The schema version that this library reads and writes."""
+
+_TABLE = f"{PREFIX}migrations"
+_CREATE = f"""\
+CREATE TABLE {_TABLE} (
+    number INTEGER PRIMARY KEY,
+    name TEXT NOT NULL
+) STRICT;
+"""
+
+
+def schema_sql() -> str:
+    """All migrations as SQL, with the table that records them."""
+    recorded = "".join(
+        f"INSERT INTO {_TABLE} (number, name) VALUES ({m.number}, '{m.name}');\n"
+        for m in MIGRATIONS
+    )
+    return f"BEGIN IMMEDIATE;\n\n{_CREATE}\n{printed(MIGRATIONS)}\n{recorded}\nCOMMIT;\n"
+
+
+def found_version(connection: sqlite3.Connection) -> int:
+    """The version that stands in the file; 0 where it holds nothing of ours."""
+    tables = connection.execute(
+        "SELECT name FROM sqlite_master WHERE type = 'table' AND name = ?", (_TABLE,)
+    ).fetchall()
+    if not tables:
+        return 0
+    rows = connection.execute(f"SELECT coalesce(max(number), 0) FROM {_TABLE}").fetchall()
+    return int(rows[0][0])
+
+
+def check_version(found: int, path: str, *, migrate: bool) -> None:
+    """Refuse a newer version always, and an older one where it is not to be migrated."""
+    if found > VERSION:
+        raise StoreVersionError(
+            f"{path}: expected schema version {VERSION} or older, found {found}: a newer version"
+            " of unswept made it. Upgrade unswept, or name another path"
+        )
+    if found < VERSION and not migrate:
+        what = "no unswept tables" if found == 0 else f"schema version {found}"
+        raise StoreVersionError(
+            f"{path}: expected schema version {VERSION}, found {what}, and migrating was not"
+            " asked for. Run `unswept db init`, or open the store with migrate=True"
+        )
+
+
+def migrate(connection: sqlite3.Connection, path: str) -> None:
+    """Apply what is missing, all of it or nothing, under the write lock.
+
+    Whoever waited for the lock finds the version that stands now, and has nothing left to do.
+    """
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        found = found_version(connection)
+        check_version(found, path, migrate=True)
+        if found == 0:
+            _refuse_strangers(connection, path)
+            connection.execute(_CREATE)
+        for migration in MIGRATIONS[found:]:
+            _apply(connection, migration)
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _refuse_strangers(connection: sqlite3.Connection, path: str) -> None:
+    """Tables with our prefix that no migration made are somebody else's."""
+    rows = connection.execute(
+        "SELECT name FROM sqlite_master WHERE substr(name, 1, ?) = ? ORDER BY name",
+        (len(PREFIX), PREFIX),
+    ).fetchall()
+    if rows:
+        raise NotAStoreError(
+            f"{path}: expected no tables named {PREFIX}... in a database without {_TABLE}, found"
+            f" {', '.join(row[0] for row in rows)}. Rename them, or name another path"
+        )
+
+
+def _apply(connection: sqlite3.Connection, migration: Migration) -> None:
+    # Not `executescript`: it commits first, and the write lock would be lost.
+    for statement in migration.statements:
+        connection.execute(statement)
+    connection.execute(
+        f"INSERT INTO {_TABLE} (number, name) VALUES (?, ?)", (migration.number, migration.name)
+    )

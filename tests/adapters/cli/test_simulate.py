@@ -1,0 +1,82 @@
+"""`unswept simulate` as a person calls it: tables, exit codes, replay."""
+
+from __future__ import annotations
+
+import json
+import shlex
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from unswept.adapters.cli.exit_codes import ExitCode
+from unswept.adapters.cli.main import app, main
+from unswept.simulations.designs import DESIGNS
+
+
+def run(*words: str) -> Result:
+    return CliRunner(env={"COLUMNS": "200"}).invoke(app, ["simulate", *words])
+
+
+def test_a_short_campaign_holds_and_says_so() -> None:
+    """One seed on SQLite: exit 0, the laws with their counts, and the verdict."""
+    result = run("--seed", "1", "--hours", "0.2")
+    assert result.exit_code == ExitCode.HELD, result.output
+    assert "L12" in result.output
+    assert "no heartbeated job was swept" in result.output
+
+
+def test_a_broken_design_ends_with_its_law_and_a_replay_that_ends_the_same() -> None:
+    """Exit 1 with law, offence, last events, and a command that gives the very same report."""
+    result = run("--store", "memory:", "--design", "single-observation", "--workers", "1")
+    assert result.exit_code == ExitCode.REFUTED
+    assert "L12 was broken by seed" in result.output
+    [replay] = [line for line in result.output.splitlines() if "unswept simulate --store" in line]
+    words = shlex.split(replay)[2:]
+    again = run(*words, "--workers", "1")
+    assert again.exit_code == ExitCode.REFUTED
+    report = result.output[result.output.index("L12 was broken") : result.output.index("Faults")]
+    assert report in again.output
+
+
+def test_json_is_one_object_for_machines() -> None:
+    """`--json` prints settings, counts, verdict and the replay of a violation, and nothing else."""
+    words = ("--design", "blanket-sweep", "--store", "memory:", "--json", "--workers", "1")
+    result = CliRunner().invoke(app, ["simulate", *words])
+    found = json.loads(result.stdout)
+    assert found["exit_code"] == result.exit_code == ExitCode.REFUTED
+    assert found["violation"]["law"] in ("L1", "L2")
+    assert found["replay"].startswith("unswept simulate --store memory: --seed")
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (("--seeds", "0"), "--seeds"),
+        (("--seed", "-1"), "--seed"),
+        (("--hours", "0"), "--hours"),
+        (("--hours", "nan"), "--hours"),
+        (("--instances", "0"), "--instances"),
+        (("--workers", "0"), "--workers"),
+        (("--faults", "outage,bogus"), "bogus"),
+        (("--design", "bogus"), "bogus"),
+        (("--store", "mysql:x"), "mysql:x"),
+    ],
+)
+def test_wrong_words_are_usage_errors(
+    words: tuple[str, ...],
+    named: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A value that cannot be is refused with exit 2, named, and nothing runs."""
+    monkeypatch.setattr("sys.argv", ["unswept", "simulate", *words])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == ExitCode.USAGE
+    assert named in capsys.readouterr().err
+
+
+def test_help_names_every_design() -> None:
+    """A newcomer finds the designs under test in the help."""
+    text = run("--help").output
+    assert all(name in text for name in DESIGNS)

@@ -1,0 +1,1 @@
+"""The tests of the store on one SQLite file."""

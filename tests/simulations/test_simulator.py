@@ -1,0 +1,114 @@
+"""The simulator: a seed gives the same run twice, the real design holds, broken ones are caught."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from unswept.core.commands import Store
+from unswept.simulations.campaign import Totals, broken_designs, run_seed, run_seeds
+from unswept.simulations.faults import FAULTS
+from unswept.simulations.marks import Mark
+from unswept.simulations.run import Outcome, Settings
+from unswept.simulations.timeline import HostClock, StoreClock, Timeline
+
+CAUGHT_BY = {
+    "blanket-sweep": {"L1", "L2"},
+    "single-observation": {"L12"},
+    "slow-heart": {"L12"},
+    "blind-heart": {"L12"},
+    "lock-blind": {"L12"},
+}
+
+
+@contextmanager
+def pure(clock: StoreClock, seed: int) -> Iterator[Store | None]:
+    yield None
+
+
+def outcome(**settings: object) -> Outcome:
+    return run_seed(Settings(**settings), pure)  # type: ignore[arg-type]
+
+
+def first_caught(design: str, seeds: int = 20) -> Outcome:
+    for seed in range(1, seeds + 1):
+        found = outcome(seed=seed, design=design)
+        if found.violation is not None:
+            return found
+    pytest.fail(f"{design} was not caught in {seeds} seeds")
+
+
+def test_a_seed_gives_the_same_run_twice() -> None:
+    """Two runs of one seed have the same trace, byte for byte, and other seeds have others."""
+    first, again, other = (outcome(seed=seed, hours=0.5) for seed in (3, 3, 4))
+    assert (first.digest, first.commands) == (again.digest, again.commands)
+    assert other.digest != first.digest
+
+
+@pytest.mark.parametrize("seed", range(101, 107))
+def test_the_real_design_holds(seed: int) -> None:
+    """Under all faults no law is broken, whatever the seed."""
+    assert outcome(seed=seed, hours=1).violation is None
+
+
+def test_without_faults_nothing_is_swept() -> None:
+    """Where nothing goes wrong, no job is orphaned and no lease runs out."""
+    calm = outcome(seed=1, faults=())
+    assert calm.violation is None
+    assert calm.events["complete"] > 20
+    assert calm.events["orphan"] == 0
+    assert calm.sometimes[Mark.LEASE_REVIVED.value] == 0
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_each_fault_alone_strikes_and_is_survived(fault: str) -> None:
+    """A run under one fault alone meets it, and holds."""
+    alone = outcome(seed=2, hours=2, faults=(fault,))
+    assert alone.violation is None
+    assert sum(alone.faults.values()) > 0
+
+
+@pytest.mark.parametrize("design", broken_designs())
+def test_a_broken_design_is_caught(design: str) -> None:
+    """Each broken design breaks the law that it should, and its seed shows it again."""
+    caught = first_caught(design)
+    assert caught.violation is not None
+    assert caught.violation.law in CAUGHT_BY[design]
+    assert "VIOLATION" in caught.violation.last_lines[-1]
+    assert outcome(seed=caught.seed, design=design).digest == caught.digest
+
+
+def test_every_broken_design_has_its_law() -> None:
+    """A new broken design must say here which law catches it."""
+    assert set(CAUGHT_BY) == set(broken_designs())
+
+
+def test_the_order_of_outcomes_does_not_depend_on_the_workers() -> None:
+    """Two processes report the same outcomes in the same order as one."""
+    settings = Settings(seed=1, hours=0.2)
+    found = [
+        [checked.outcome.digest for checked in run_seeds(settings, (1, 2, 3), pure, workers)]
+        for workers in (1, 2)
+    ]
+    assert found[0] == found[1]
+
+
+def test_totals_name_what_never_happened() -> None:
+    """A campaign that met nothing rare lists every mark as missing."""
+    totals = Totals()
+    assert totals.missing() == [mark.value for mark in Mark]
+
+
+@pytest.mark.parametrize("drift_ppm", [-500, -1, 0, 1, 500])
+@pytest.mark.parametrize("ahead", [0, 1, 999, 1_000_003])
+def test_a_host_clock_wakes_neither_early_nor_late(drift_ppm: int, ahead: int) -> None:
+    """A timer fires at the first true millisecond at which the host's clock shows the time."""
+    timeline = Timeline()
+    timeline.run(12_345)
+    clock = HostClock(timeline, 777, drift_ppm)
+    when = type(clock())(clock() + ahead)
+    wait = clock.until(when)
+    assert clock.at(timeline.now + wait) >= when
+    assert wait == 0 or clock.at(timeline.now + wait - 1) < when
