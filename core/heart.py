@@ -165,7 +165,9 @@ def tick(heart: Heart, now: MonoMs) -> Step:
     """Time has passed: give up a beat that took too long, and send the next one if it is due."""
     if heart.phase is Phase.STOPPED:
         return heart, ()
-    heart = changed(heart, phase=phase_at(heart, now))
+    phase = phase_at(heart, now)
+    if phase is not heart.phase:
+        heart = changed(heart, phase=phase)
     if heart.flight is not None:
         if now - heart.flight.sent_at < heart.policy.operation_timeout_ms:
             return heart, ()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Final
 
-from attrs import field, frozen
+from attrs import NOTHING, field, frozen
 
-from unswept.core.checks import check_duration, check_whole
+from unswept.core.checks import check_whole
 from unswept.core.errors import MisuseError
 from unswept.core.job import Terms
 from unswept.core.units import MAX_MS, Ms
@@ -35,7 +36,8 @@ class LeasePolicy:
     """Within this time the suspects are paged to their end once; by default 30 000, at most the
     lease ttl."""
     operation_timeout_ms: Ms = field()
-    """How long any store operation may take; by default 1 800, at most an eighth of a heartbeat."""
+    """How long any store operation may take; by default 1 800, at most 1/8 of a heartbeat. More is
+    possible, up to less than a heartbeat, and costs flaps: see `flaps_survived`."""
     instance_gc_ms: Ms = field()
     """How long an instance is silent before its row is cleaned up; by default an hour, at least the
     greatest ttl."""
@@ -55,6 +57,12 @@ class LeasePolicy:
     stall_limit_ms: Ms = field()
     """How long an event loop may stand still before its jobs are not vouched for; by default twice
     the lease ttl."""
+
+    def __attrs_pre_init__(self, **given: object) -> None:
+        """Whole milliseconds only, before any default is reckoned from them."""
+        for name, value in given.items():
+            if value is not NOTHING:
+                check_whole(name, value, 0 if name == "dedup_window_ms" else 1, MAX_MS)
 
     @http_grace_ms.default
     def _http_grace(self) -> Ms:
@@ -99,9 +107,6 @@ class LeasePolicy:
 
     def __attrs_post_init__(self) -> None:
         """Every validation, each with its reason."""
-        for name in _DURATIONS:
-            check_duration(name, getattr(self, name))
-        check_whole("dedup_window_ms", self.dedup_window_ms, 0, MAX_MS)
         beat, ttl = self.heartbeat_interval_ms, self.lease_ttl_ms
         # One beat lost must not lose the job.
         self._at_least("lease_ttl_ms", 2 * beat, "2 x heartbeat_interval_ms")
@@ -109,8 +114,8 @@ class LeasePolicy:
         self._at_least("first_beat_ttl_ms", 2 * beat, "2 x heartbeat_interval_ms")
         # An owner needs one whole heartbeat inside the window to prove that it lives.
         self._at_least("confirm_after_ms", 2 * beat, "2 x heartbeat_interval_ms")
-        # A beat, its failure and the next try must fit between two quarters of a heartbeat.
-        self._at_most("operation_timeout_ms", beat // 8, "heartbeat_interval_ms / 8")
+        # A beat must have failed before the next is due.
+        self._at_most("operation_timeout_ms", beat - 1, "heartbeat_interval_ms - 1")
         self._at_most("sweep_interval_ms", ttl, "lease_ttl_ms")
         # A live instance's row must not be cleaned up while its leases still run.
         self._at_least("instance_gc_ms", self._greatest_ttl(), "the greatest ttl")
@@ -144,19 +149,19 @@ class LeasePolicy:
             self.lease_ttl_ms, self.http_grace_ms, self.first_beat_ttl_ms, self.confirm_after_ms
         )
 
-    @property
+    @cached_property
     def retry_ms(self) -> Ms:
         """A quarter of a heartbeat: how soon a failed beat is tried again, how soon a busy hold is
         asked for again, and how often a sweeper beats while it has an open suspicion."""
         return Ms(max(1, self.heartbeat_interval_ms // 4))
 
-    @property
+    @cached_property
     def gap_ms(self) -> Ms:
         """The longest time from the send of one accepted beat to the answer of the next that does
         not restart the window of a sweeper with open suspicions."""
         return Ms(self.retry_ms + self.operation_timeout_ms)
 
-    @property
+    @cached_property
     def steady_ms(self) -> Ms:
         """How soon after one beat's answer the next must come for the instance to be steady."""
         return Ms(self.heartbeat_interval_ms + self.operation_timeout_ms)
@@ -172,13 +177,13 @@ class LeasePolicy:
         window = self.confirm_after_ms if window_ms is None else window_ms
         return max(-1, (window - self.heartbeat_interval_ms - 1) // (2 * self.gap_ms))
 
-    def detection_ms(self, ttl_ms: int | None = None) -> Ms:
+    def detection_ms(self, ttl_ms: int | None = None, requeueable: bool = False) -> Ms:
         """At most so long after its last accepted beat a dead owner's job is orphaned, if some
-        other instance is steady all the while and nothing delays it. (L13)"""
+        other instance is steady all the while and nothing delays it. A job that may be requeued
+        is watched for its whole ttl. (L13)"""
         ttl = self.lease_ttl_ms if ttl_ms is None else ttl_ms
-        return Ms(
-            ttl + self.sweep_interval_ms + self.confirm_after_ms + 2 * self.operation_timeout_ms
-        )
+        window = max(self.confirm_after_ms, ttl) if requeueable else self.confirm_after_ms
+        return Ms(ttl + self.sweep_interval_ms + window + 2 * self.operation_timeout_ms)
 
     def warnings(self) -> tuple[str, ...]:
         """What works but is tight, in sentences."""
@@ -190,8 +195,9 @@ class LeasePolicy:
             )
         if self.flaps_survived() < 1:
             found.append(
-                f"confirm_after_ms ({self.confirm_after_ms}) survives a clock step or an outage "
-                f"but no flap beside it; 3 x heartbeat_interval_ms survives two"
+                f"confirm_after_ms ({self.confirm_after_ms}) with operation_timeout_ms "
+                f"({self.operation_timeout_ms}) survives a clock step or an outage but no flap "
+                f"beside it; 3 x heartbeat_interval_ms with an eighth of one survives two"
             )
         return tuple(found)
 

@@ -48,7 +48,7 @@ class Accepted:
     """Store time of this execution."""
     standing: Standing
     transition: Kind | None
-    """What was done; None where this is a repeat, which changed nothing."""
+    """What was done; None where this is a repeat, which at most recorded the job's process."""
 
     @property
     def repeated(self) -> bool:

@@ -221,13 +221,15 @@ def _end_pass(sweeper: Sweeper, now: MonoMs, pause_ms: Ms) -> Sweeper:
 def _sweep_ripe(sweeper: Sweeper, pulse: Pulse, now: MonoMs) -> Step:
     """Sweep what is ripe, and forget it: if the sweep is lost, it will be suspected anew."""
     gap_ms = sweeper.policy.gap_ms
-    ripe = [s for s in sweeper.suspicions.values() if is_ripe(s, pulse, gap_ms, now)][:PAGE]
+    ripe = [s for s in sweeper.suspicions.values() if is_ripe(s, pulse, gap_ms, now)]
     if not ripe:
         return sweeper, ()
     gone = {suspicion.job_id for suspicion in ripe}
     left = {k: v for k, v in sweeper.suspicions.items() if k not in gone}
     targets = tuple(Target(s.job_id, s.epoch, s.beats, s.first_seen_at) for s in ripe)
-    return changed(sweeper, suspicions=left), (SendSweep(targets),)
+    starts = range(0, len(targets), PAGE)
+    sweeps = tuple(SendSweep(targets[start : start + PAGE]) for start in starts)
+    return changed(sweeper, suspicions=left), sweeps
 
 
 def _covers(after: str | None, last: str | None, job_id: str) -> bool:

@@ -445,7 +445,15 @@ def _release(world: World, cmd: c.Release, now: StoreMs) -> Decision[c.Outcome]:
     if job is None:
         return _absent(world, cmd.job_id, now)
     after = jobs.release(job, cmd.owner, cmd.epoch, cmd.not_before, now)
+    if isinstance(after, Refusal) and not _released_by(world, cmd):
+        return _refused(after, job, now)
     return _moved_on(world, Kind.RELEASE, cmd.epoch, job, after, now, cmd.owner)
+
+
+def _released_by(world: World, cmd: c.Release) -> bool:
+    """Did this very owner release that hold? A stranger's release is no repeat of it. (L3)"""
+    event = world.events.get((cmd.job_id, cmd.epoch + 1, Kind.RELEASE))
+    return event is not None and event.actor == cmd.owner
 
 
 # What anybody may say ---------------------------------------------------------------------------

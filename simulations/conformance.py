@@ -22,7 +22,8 @@ situation of a job; then through histories of many jobs that Hypothesis makes up
 
 One thread asks, so no row is ever locked: what happens when commands meet is not covered here.
 
-A store that fails shows the commands that led there. Keep them as an ordinary test with `replay`.
+A store that fails shows the fewest commands that lead there. Keep them as an ordinary test with
+`replay`. To see that the kit would notice, plant a fault in a store and ask `refute`.
 """
 
 from __future__ import annotations
@@ -46,7 +47,6 @@ from hypothesis.stateful import (
 
 from unswept.core import commands as c
 from unswept.core import replies as r
-from unswept.core.errors import UnsweptError
 from unswept.core.job import Job, Process, Terms, Transport
 from unswept.core.lease import (
     ACTIVE,
@@ -67,6 +67,9 @@ from unswept.core.world import EventKey, World, all_commands, event_key
 
 R = TypeVar("R")
 
+History = list[tuple[int, c.Command[Any]]]
+"""Commands, and the store time at which each was asked."""
+
 
 class ClosableStore(c.Store, Protocol):
     """A store that can be closed."""
@@ -82,6 +85,11 @@ MakeStore = Callable[[Callable[[], StoreMs]], ClosableStore]
 
 class NonconformanceError(AssertionError):
     """The store under test differs from the pure store; the message shows where, after what."""
+
+    def __init__(self, message: str, history: History) -> None:
+        """What differs, and all that was asked up to there."""
+        super().__init__(message)
+        self.history = history
 
 
 class ShortfallError(AssertionError):
@@ -269,7 +277,7 @@ class Lockstep:
         self.pure = MemoryStore(self.clock)
         self.store = make_store(self.clock)
         self.coverage: Coverage = Counter() if coverage is None else coverage
-        self.asked: list[tuple[StoreMs, c.Command[Any]]] = []
+        self.asked: History = []
         self.job_ids: dict[str, None] = {}
         """Every id that was ever named, in that order."""
         self.jobs: dict[str, Job] = {}
@@ -298,10 +306,11 @@ class Lockstep:
         expected = self.pure.execute(command)
         try:
             found = self.store.execute(command)
-        except UnsweptError as error:
-            raise NonconformanceError(self._report(command, expected, repr(error))) from error
+        except Exception as error:
+            # Whatever a store raises here, the pure store had a reply.
+            raise self._differs(command, expected, repr(error)) from error
         if found != expected:
-            raise NonconformanceError(self._report(command, expected, found))
+            raise self._differs(command, expected, found)
         return found
 
     def check_jobs(self, job_ids: Iterable[str]) -> None:
@@ -343,18 +352,15 @@ class Lockstep:
         """Close the store under test."""
         self.store.close()
 
+    def _differs(self, command: object, expected: object, found: object) -> NonconformanceError:
+        said = f"command   {short(command)}\nexpected  {expected}"
+        return self._broken(found, f"the store's reply is not the pure store's\n{said}")
+
     def _broken(self, found: object, problem: str) -> NonconformanceError:
-        return NonconformanceError(f"{problem}\nfound     {found}\n{self._history()}")
-
-    def _report(self, command: object, expected: object, found: object) -> str:
-        said = f"command   {short(command)}\nexpected  {expected}\nfound     {found}"
-        return f"the store's reply is not the pure store's\n{said}\n{self._history()}"
-
-    def _history(self, last: int = 30) -> str:
-        lines = [f"  {at}  {short(command)}" for at, command in self.asked[-last:]]
-        left_out = len(self.asked) - len(lines)
-        head = [f"  ({left_out} commands before these)"] if left_out else []
-        return "\n".join(["what was asked, by store time:", *head, *lines])
+        asked = "\n".join(f"  {at}  {short(command)}" for at, command in self.asked[-50:])
+        left_out = f" (the last 50 of {len(self.asked)})" if len(self.asked) > 50 else ""
+        message = f"{problem}\nfound     {found}\nwhat was asked, by store time{left_out}:\n{asked}"
+        return NonconformanceError(message, self.asked)
 
 
 def short(command: Any) -> str:
@@ -364,7 +370,7 @@ def short(command: Any) -> str:
     return f"{type(command).__name__}({', '.join(said)})"
 
 
-def replay(make_store: MakeStore, history: Iterable[tuple[int, c.Command[Any]]]) -> None:
+def replay(make_store: MakeStore, history: History) -> None:
     """Ask a store, in lockstep with the pure one, what a failing search has asked."""
     pair = Lockstep(make_store)
     try:
@@ -374,6 +380,25 @@ def replay(make_store: MakeStore, history: Iterable[tuple[int, c.Command[Any]]])
         pair.check_reads()
     finally:
         pair.close()
+
+
+def shortened(make_store: MakeStore, found: NonconformanceError) -> NonconformanceError:
+    """The same or a like failure, after a history with all left out that it does not need.
+
+    Hypothesis would shrink how the history was drawn, which takes minutes and leaves more.
+    """
+    size = len(found.history)
+    while size := size // 2:
+        at = 0
+        while at < len(found.history):
+            shorter = found.history[:at] + found.history[at + size :]
+            try:
+                replay(make_store, shorter)
+            except NonconformanceError as still:
+                found = still
+            else:
+                at += size
+    return found
 
 
 _BIRTHS: Final = frozenset({Kind.ADMIT, Kind.ENQUEUE})
@@ -549,7 +574,10 @@ def probes(job_id: str, job: Job | None, now: StoreMs, claim_no: int) -> Iterato
 
 def tour(make_store: MakeStore) -> Coverage:
     """Ask every command in every situation: at once, at its edge and one millisecond past it, and
-    each time twice; what was met on the way."""
+    each time twice; what was met on the way.
+
+    Raises `NonconformanceError` where the store differs from the pure one.
+    """
     coverage: Coverage = Counter()
     for name in situations("job", StoreMs(0), 1):
         pair = Lockstep(make_store, coverage)
@@ -562,24 +590,23 @@ def tour(make_store: MakeStore) -> Coverage:
 
 
 def _visit(pair: Lockstep, name: str) -> None:
-    """Every probe finds a job of its own in this situation, and finds it three times."""
+    """Every probe finds a job of its own in this situation; one that has an edge, three."""
     for number in count():
         for late in (None, 0, 1):
             job_id = f"{name}/{number}/{late}"
             claim_no = 2 * len(pair.job_ids) + 1  # grows from life to life
             _live(pair, situations(job_id, pair.clock.now, claim_no)[name])
             job = pair.pure.world.jobs.get(job_id)
-            command = next(
-                islice(probes(job_id, job, pair.clock.now, claim_no + 1), number, None), None
-            )
+            asked = probes(job_id, job, pair.clock.now, claim_no + 1)
+            command = next(islice(asked, number, None), None)
             if command is None:
                 return
-            if late is not None:
-                edge = max(edges(command, pair.pure.world), default=None)
-                if edge is None:
-                    break
+            edge = max(edges(command, pair.pure.world), default=None)
+            if late is not None and edge is not None:
                 pair.clock.now = StoreMs(edge + late)
             _live(pair, (command, 1, command))
+            if edge is None:
+                break
 
 
 def _live(pair: Lockstep, life: Life) -> None:
@@ -1054,7 +1081,7 @@ EXAMPLES: Final = 100
 STEPS: Final = 80
 
 
-def effort() -> settings:
+def effort(examples: int = EXAMPLES) -> settings:
     """How hard to search: the same examples on every run, unless Hypothesis's current profile asks
     for more than that.
 
@@ -1062,23 +1089,28 @@ def effort() -> settings:
     clock finds the edges anyway. With many examples it is worth it.
     """
     profile = settings()
-    more = profile.max_examples > EXAMPLES
-    few = settings(
+    if profile.max_examples <= EXAMPLES:
+        profile = settings(
+            profile,
+            derandomize=True,
+            database=None,
+            max_examples=examples,
+            stateful_step_count=STEPS,
+            phases=[Phase.generate],
+        )
+    return settings(
         profile,
-        derandomize=True,
-        database=None,
-        phases=[Phase.explicit, Phase.generate, Phase.shrink],
-        max_examples=EXAMPLES,
-        stateful_step_count=STEPS,
+        deadline=None,
+        phases=set(profile.phases) - {Phase.shrink, Phase.explain},
+        # What Hypothesis prints of a machine says less than the error does.
+        verbosity=Verbosity.quiet,
     )
-    # What Hypothesis prints of a machine says less than the error's own history.
-    return settings(profile if more else few, deadline=None, verbosity=Verbosity.quiet)
 
 
 def search(make_store: MakeStore, how: settings | None = None) -> Coverage:
     """Search for a history in which the store differs from the pure one; what was met on the way.
 
-    Raises `NonconformanceError` with the shortest such history that it finds.
+    Raises `NonconformanceError` where it finds one.
     """
     coverage: Coverage = Counter()
 
@@ -1088,6 +1120,19 @@ def search(make_store: MakeStore, how: settings | None = None) -> Coverage:
 
     run_state_machine_as_test(Search, settings=how or effort())
     return coverage
+
+
+def refute(make_store: MakeStore) -> NonconformanceError | None:
+    """The first difference that a short search or the tour comes upon, or None.
+
+    For tests that plant a fault in a store, to see that the kit catches it.
+    """
+    try:
+        search(make_store, effort(25))
+        tour(make_store)
+    except NonconformanceError as found:
+        return found
+    return None
 
 
 def require(coverage: Coverage, required: Collection[tuple[str, str]]) -> None:
@@ -1115,10 +1160,20 @@ def conformance_case(
     class StoreConformance(unittest.TestCase):
         def test_every_command_in_every_situation(self) -> None:
             """The store answers as the pure store does, wherever a command finds a job."""
-            require(tour(make_store), TOUR)
+            self.check(tour, TOUR)
 
         def test_histories(self) -> None:
             """The store answers as the pure store does, and keeps the laws, in any history."""
-            require(search(make_store, how), required)
+            self.check(lambda make: search(make, how), required)
+
+        def check(
+            self, run: Callable[[MakeStore], Coverage], required: Collection[tuple[str, str]]
+        ) -> None:
+            """Run, shorten what fails, and see that enough was met."""
+            try:
+                coverage = run(make_store)
+            except NonconformanceError as found:
+                raise shortened(make_store, found) from None
+            require(coverage, required)
 
     return StoreConformance

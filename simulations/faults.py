@@ -11,7 +11,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from unswept.core.commands import Command, Complete, Suspects, Sweep
-from unswept.core.lease import ACTIVE
 from unswept.simulations.network import Weather
 from unswept.simulations.truth import Span
 
@@ -311,14 +310,14 @@ class OldEcho(Fault):
 
     def strike(self, run: Run) -> None:
         """The worst moment for a fence that looks at the owner alone."""
-        jobs = run.server.pure.world.jobs
-        for envelope in run.network.completions:
-            command = envelope.command
-            job = jobs.get(command.job_id) if isinstance(command, Complete) else None
-            if job is None or not isinstance(command, Complete):
+        world = run.server.pure.world
+        run.network.forget_completions(world.jobs)
+        for job_id in sorted(world.owned):
+            envelope, lease = run.network.completions.get(job_id), world.jobs[job_id].lease
+            command = None if envelope is None else envelope.command
+            if envelope is None or not isinstance(command, Complete):
                 continue
-            held = job.lease.owner == command.owner and job.lease.status in ACTIVE
-            if held and job.lease.epoch > command.epoch:
+            if command.owner == lease.owner and command.epoch < lease.epoch:
                 run.network.echo(envelope, delay_ms=0)
 
 

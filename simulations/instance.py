@@ -60,11 +60,6 @@ class Task:
     chunks: int = 0
     orphaned: bool = False
 
-    @property
-    def may_be_rerun(self) -> bool:
-        """Somebody else may run this job, so that its work has a local deadline."""
-        return self.requeue is RequeueRule.ALLOWED
-
 
 @define(eq=False)
 class Call:
@@ -152,6 +147,8 @@ class Instance:
         self.watch_since = world.timeline.now
         """True time since which nothing that this instance's sweeping needs has failed."""
         self._backlog: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
+        self._rerunnable: list[Task] = []
+        """Work that somebody else may run too, so that it has a local deadline."""
         self._due: MonoMs | None = None
         """When there is something to do next."""
         self._timer: MonoMs | None = None
@@ -226,9 +223,10 @@ class Instance:
         """Do all that is due, and set the next timer."""
         now = self.host.clock()
         self._stop_expired(now)
-        self.limiter, late = limiters.time_out(self.limiter, now)
-        for ticket in late:
-            self._saturated(self.tasks.get(ticket))
+        if self.limiter.queue:
+            self.limiter, late = limiters.time_out(self.limiter, now)
+            for ticket in late:
+                self._saturated(self.tasks.get(ticket))
         self._tick_sweeper(now)
         before = self.heart
         self.heart, sends = hearts.tick(before, now)
@@ -247,7 +245,7 @@ class Instance:
             limiters.wake_at(self.limiter),
             sweepers.wake_at(self.sweeper, self.heart, now),
         ]
-        times += [self._deadline(task) for task in self.tasks.values() if task.may_be_rerun]
+        times += [self._deadline(task) for task in self._rerunnable]
         due = [time for time in times if time is not None]
         self._due = max(min(due), MonoMs(now + 1)) if due else None
         if self._due is not None and (self._timer is None or self._due < self._timer):
@@ -350,11 +348,12 @@ class Instance:
         if look is not None and self.sweeper.look is not look:
             self.watch_since = self.world.timeline.now
         self._do(effects)
-        self.keeper, looks = keepers.tick(self.keeper, self.heart, now)
-        for command in looks:
-            self._send(command, self._overdue)
-        if self.world.design.hurries:
-            hurried = sweepers.wants_hurry(self.sweeper)
+        if now >= self.keeper.next_look_at:
+            self.keeper, looks = keepers.tick(self.keeper, self.heart, now)
+            for command in looks:
+                self._send(command, self._overdue)
+        hurried = sweepers.wants_hurry(self.sweeper)
+        if hurried is not self.heart.hurried and self.world.design.hurries:
             self.heart = hearts.hurry(self.heart, hurried, now)
 
     def _do(self, effects: tuple[sweepers.Effect, ...]) -> None:
@@ -477,7 +476,6 @@ class Instance:
             self._let_go(task)
         elif task.job_id in self.limiter.running:
             self._start(task)
-        self.tick()
 
     def _withdraw(self, task: Task) -> None:
         """Fail closed: no row, no run."""
@@ -563,8 +561,10 @@ class Instance:
         if sent_at > task.held.stamped_from and not reply.repeated:
             task.held = stamped(task.held, sent_at, self.terms.ttl_ms(task.transport))
         task.doing = Doing.WORKING
+        if task.requeue is RequeueRule.ALLOWED:
+            self._rerunnable.append(task)
         self.later(min(task.work_ms, 20_000), self._work, task, 20_000)
-        self.tick()
+        self._set_timer(self.host.clock())
 
     def _work(self, task: Task, done_ms: int) -> None:
         if task.doing is not Doing.WORKING or task.held is None:
@@ -620,15 +620,14 @@ class Instance:
 
     def _stop_expired(self, now: MonoMs) -> None:
         """Work that somebody else may run stops at its local deadline. (L11)"""
-        for task in [task for task in self.tasks.values() if task.may_be_rerun]:
+        for task in tuple(self._rerunnable):
             deadline = self._deadline(task)
             if deadline is not None and now >= deadline:
                 self.world.sometimes(Mark.STOPPED_IN_TIME)
                 self._finish(task, Status.FAILED)
 
     def _deadline(self, task: Task) -> MonoMs | None:
-        working = task.doing is Doing.WORKING and task.may_be_rerun
-        if not working or task.held is None:
+        if task.doing is not Doing.WORKING or task.held is None:
             return None
         return local_deadline(task.held, self.policy.local_margin_ms)
 
@@ -640,6 +639,8 @@ class Instance:
     def _let_go(self, task: Task) -> None:
         """The hold has ended."""
         self.tasks.pop(task.job_id, None)
+        if task in self._rerunnable:
+            self._rerunnable.remove(task)
         task.held = None
         task.doing = Doing.FINISHING
         self._free_slot(task)

@@ -3,8 +3,7 @@ answers after the commit."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from random import Random
 from typing import Any, Protocol
 
@@ -71,8 +70,8 @@ class Network:
         self._weather = weather
         self._heard = heard
         self.cut: set[str] = set()
-        self.completions: deque[Envelope] = deque(maxlen=500)
-        """The last completions that were sent, whether they arrived or not."""
+        self.completions: dict[str, Envelope] = {}
+        """Each job's last completion that was sent, whether it arrived or not."""
         self.store: Receiver | None = None
         self.seen: dict[str, int] = dict.fromkeys(
             ("message lost", "answer lost after commit", "message repeated", "message delayed"), 0
@@ -81,7 +80,7 @@ class Network:
     def send(self, envelope: Envelope) -> None:
         """Send an envelope; its answer may never come, and it may arrive twice."""
         if isinstance(envelope.command, Complete):
-            self.completions.append(envelope)
+            self.completions[envelope.command.job_id] = envelope
         if envelope.sender in self.cut or self._happens(self._weather.lost, "message lost"):
             return
         self._timeline.after(self._latency(), self._arrive, envelope)
@@ -92,6 +91,10 @@ class Network:
         """Let an envelope arrive again; the answer goes nowhere."""
         echo = evolve(envelope, answer=_nobody)
         self._timeline.after(delay_ms, self._arrive, echo)
+
+    def forget_completions(self, known: Container[str]) -> None:
+        """Drop the completions of jobs that no longer exist."""
+        self.completions = {k: v for k, v in self.completions.items() if k in known}
 
     def answer(self, envelope: Envelope, reply: Any) -> None:
         """Send a reply back to where its command came from."""

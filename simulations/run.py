@@ -170,7 +170,7 @@ class Run:
             self.faults + Counter(self.network.seen),
             self.events,
             self.marks,
-            self.server.checked,
+            self.server.all_checked(),
             self.live_jobs_swept,
         )
 

@@ -17,8 +17,11 @@ from unswept.simulations.network import Envelope, Network
 from unswept.simulations.timeline import StoreClock, Timeline
 from unswept.simulations.violation import Violation
 from unswept.spec.history import History
-from unswept.spec.laws import READS, Law, step_laws
+from unswept.spec.laws import READS, Predicate, step_laws
 from unswept.spec.observations import Step
+
+_Plan = tuple[type, bool]
+"""A step's command, and whether it changed anything: together they say which laws look at it."""
 
 
 @define
@@ -60,10 +63,11 @@ class Server:
         """A fault that lies in wait for a command, and is told of each just before its execution;
         True: it has struck."""
         self.checked: Counter[str] = Counter()
-        """How often each law judged a step."""
+        """How often each law judged, steps apart."""
         self.commands = 0
         self._waiting: list[_Waiting] = []
-        self._laws: dict[type, tuple[Law, ...]] = {}
+        self._plans: dict[_Plan, tuple[tuple[str, Predicate], ...]] = {}
+        self._judged: Counter[_Plan] = Counter()
 
     def receive(self, envelope: Envelope) -> None:
         """A command has arrived: execute it now, or when the locks that it needs are free."""
@@ -120,18 +124,26 @@ class Server:
 
     def judge(self, step: Step) -> None:
         """Let every law that this step can break look at it."""
-        command = type(step.command)
-        laws = self._laws.get(command)
+        plan = (type(step.command), bool(step.rows or step.events))
+        laws = self._plans.get(plan)
         if laws is None:
-            laws = self._laws[command] = step_laws(command)
-        changed = bool(step.rows or step.events)
-        for law in laws:
-            if law.broken is None or (law.of_rows and not changed):
-                continue
-            self.checked[law.id] += 1
-            offence = law.broken(step)
+            laws = self._plans[plan] = tuple(
+                (law.id, law.broken)
+                for law in step_laws(plan[0])
+                if law.broken is not None and (plan[1] or not law.of_rows)
+            )
+        self._judged[plan] += 1
+        for law_id, broken in laws:
+            offence = broken(step)
             if offence is not None:
-                raise Violation(law.id, offence)
+                raise Violation(law_id, offence)
+
+    def all_checked(self) -> Counter[str]:
+        """How often each law has judged, steps included."""
+        found = self.checked.copy()
+        for plan, steps in self._judged.items():
+            found.update({law_id: steps for law_id, _ in self._plans[plan]})
+        return found
 
     def compare_all(self) -> None:
         """At the end of a run, every job, result, output and event must be the same."""
@@ -188,6 +200,10 @@ class Server:
 
     def _beat_around_locks(self, command: c.Heartbeat, envelope: Envelope) -> r.Beaten:
         locked = self.locked_rows
+        named = {*(hold.job_id for hold in command.holds), *command.watched}
+        if named.isdisjoint(locked):
+            untouched: r.Beaten = self.execute(command, envelope)
+            return untouched
         free = tuple(hold for hold in command.holds if hold.job_id not in locked)
         beaten: r.Beaten = self.execute(evolve(command, holds=free), envelope)
         answered = {answer.job_id: answer for answer in beaten.answers}

@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 
 from unswept.adapters.cli.exit_codes import ExitCode
+from unswept.adapters.cli.prove import prove
 from unswept.adapters.cli.simulate import simulate
 from unswept.core.errors import MisuseError, StoreError
 
@@ -19,6 +20,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(simulate)
+app.command()(prove)
 
 
 @app.callback()

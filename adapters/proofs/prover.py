@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import replace
 from enum import StrEnum
 from functools import cache
@@ -18,7 +17,6 @@ from typing import Any, Final
 from attrs import fields_dict, frozen, has
 
 from unswept.core.lease import Lease, RequeueRule, Status
-from unswept.core.policy import LeasePolicy
 from unswept.spec.theorems.drawn import Asked, Name, lease_of, least_epoch
 from unswept.spec.theorems.theorem import Claim, Edit, Theorem
 
@@ -53,17 +51,17 @@ class Shown:
 
 def prove(theorem: Theorem) -> Finding:
     """Is there an input for which the claim is False?"""
-    return _search(theorem.claim, theorem.signature, _holds)
+    return _search(theorem.claim, _holds)
 
 
 def show(theorem: Theorem) -> Shown:
     """A case to which the claim applies, and a case that its broken twin gets wrong."""
-    witness = _search(theorem.claim, theorem.signature, _says_nothing)
+    witness = _search(theorem.claim, _says_nothing)
     twin = theorem.twin
     if isinstance(twin, Edit):
         with twin.made():
-            return Shown(witness, _search(theorem.claim, theorem.signature, _holds))
-    return Shown(witness, _search(twin.claim, twin.signature, _holds))
+            return Shown(witness, _search(theorem.claim, _holds))
+    return Shown(witness, _search(twin.claim, _holds))
 
 
 def _holds(verdict: bool | None) -> bool:
@@ -79,7 +77,7 @@ def _contract(__return__: bool | None) -> bool:
     return True
 
 
-def _search(claim: Claim, signature: Any, expected: Callable[[Any], bool]) -> Finding:
+def _search(claim: Claim, expected: Callable[[Any], bool]) -> Finding:
     from crosshair.core_and_libs import MessageType, analyze_function, run_checkables
     from crosshair.options import AnalysisKind, AnalysisOptionSet
     from crosshair.register_contract import clear_contract_registrations, register_contract
@@ -91,7 +89,7 @@ def _search(claim: Claim, signature: Any, expected: Callable[[Any], bool]) -> Fi
         analysis_kind=[AnalysisKind.PEP316],
     )
     began = time.perf_counter()
-    register_contract(claim, post=_contract, sig=signature, skip_body=False)
+    register_contract(claim, post=_contract, skip_body=False)
     try:
         checkables: list[Any] = list(analyze_function(claim, options))
         for checkable in checkables:

@@ -187,4 +187,4 @@ def release(q: Queries, cmd: c.Release) -> Script[c.Outcome]:
         return done
     job = yield from read_job(q, before.id)
     after = jobs.release(job, cmd.owner, cmd.epoch, cmd.not_before, now)
-    return (yield from moved_on(q, RELEASE, cmd.epoch, job, after, now))
+    return (yield from moved_on(q, RELEASE, cmd.epoch, job, after, now, cmd.owner))

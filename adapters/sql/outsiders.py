@@ -111,12 +111,14 @@ def moved_on(
     job: Job,
     core_says: Job | Refusal,
     now: StoreMs,
+    owner: str | None = None,
 ) -> Script[c.Outcome]:
-    """A release, requeue or settlement that changed no row: its event shows that it came before."""
+    """A release, requeue or settlement that changed no row: its event shows that it came before.
+    Of a release also whose it was: a stranger's is no repeat. (L3)"""
     reason = why(core_says, transition, job.id)
     if job.lease.epoch == epoch + 1:
         params = {"id": job.id, "epoch": epoch + 1, "kind": transition.kind.value}
         rows = yield Statement(q.find_event, params)
-        if rows:
+        if rows and owner in (None, rows[0][0]):
             return repeated(job, now)
     return refused(reason, job, now)

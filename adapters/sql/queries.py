@@ -207,7 +207,7 @@ class Queries:
         self.drop_result = self._text(f"DELETE FROM {results} WHERE job_id = :id")
         self.drop_output = self._text(f"DELETE FROM {output} WHERE job_id = :id")
         self.find_event = self._text(
-            f"SELECT seq FROM {events} WHERE job_id = :id AND epoch = :epoch AND kind = :kind"
+            f"SELECT actor FROM {events} WHERE job_id = :id AND epoch = :epoch AND kind = :kind"
         )
         self.read_events = self._text(
             f"SELECT seq, {listed(EVENT_COLUMNS)} FROM {events}"

@@ -14,7 +14,7 @@ from typing import Final
 from attrs import frozen
 
 from unswept.core import lease as rules
-from unswept.core.lease import ACTIVE, Lease, RequeueRule, Status, well_formed
+from unswept.core.lease import Lease, RequeueRule, Status, well_formed
 from unswept.core.refusal import Refusal
 from unswept.core.units import Ms, StoreMs
 from unswept.spec.theorems.drawn import Asked, Name
@@ -66,10 +66,8 @@ def _after(move: Move, before: Lease, after: Lease, past: Ghosts, asked: Asked) 
 
 def _keeps_the_invariant(move: Move) -> Theorem:
     def claim(lease: Lease, past: Ghosts, asked: Asked) -> bool | None:
-        if asked.ttl_ms < 1 or not stands(lease, past):
-            return None
         after = move.ask(lease, asked)
-        if isinstance(after, Refusal):
+        if isinstance(after, Refusal) or asked.ttl_ms < 1 or not stands(lease, past):
             return None
         return stands(after, _after(move, lease, after, past, asked))
 
@@ -86,16 +84,12 @@ def _keeps_the_invariant(move: Move) -> Theorem:
 _BREAKS: Final[Mapping[str, Edit]] = {
     "claim": Edit(rules._grant, "StoreMs(now + ttl_ms)", "StoreMs(now + confirm_ms)"),
     "start": Edit(rules._stamp, "StoreMs(now + ttl_ms)", "StoreMs(now + greatest)"),
-    "renew": Edit(
-        rules._stamp, "now + ttl_ms", "max(now + ttl_ms, lease.deadline or 0)"
-    ),
+    "renew": Edit(rules._stamp, "now + ttl_ms", "max(now + ttl_ms, lease.deadline or 0)"),
     "delay": Edit(rules._seen_suspect, "lease.deadline >= now", "False"),
     "orphan": Edit(rules._seen_suspect, "lease.deadline >= now", "lease.deadline > now"),
     "complete": Edit(rules.complete, ", deadline=None", ""),
     "release": Edit(rules._let_go, "deadline=None", "deadline=lease.deadline"),
-    "request_cancel": Edit(
-        rules.request_cancel, "asked = changed(\n        lease,", "asked = changed(\n        lease, deadline=now,"
-    ),
+    "request_cancel": Edit(rules.request_cancel, "Status.CANCELED", "Status.ORPHANED"),
     "requeue": Edit(rules._let_go, "owner=None", "owner=lease.owner"),
     "settle": Edit(rules._let_go, "ttl_ms=None", "ttl_ms=lease.ttl_ms"),
     "expire": Edit(rules._let_go, "status=status", "status=Status.ORPHANED"),
@@ -120,10 +114,8 @@ def an_enqueue_begins_the_invariant(requeue: RequeueRule, past: Ghosts) -> bool:
 
 def a_sweep_waits_for_the_whole_ttl(lease: Lease, past: Ghosts, asked: Asked) -> bool | None:
     """A sweep at store time s orphans a lease only if s > h + t, of the last stamp of its epoch."""
-    if lease.status not in ACTIVE or not stands(lease, past):
-        return None
     after = rules.orphan(lease, asked.epoch, asked.beats, asked.now)
-    if isinstance(after, Refusal):
+    if isinstance(after, Refusal) or not stands(lease, past):
         return None
     whole = asked.now > past.stamped_at + past.stamped_ms
     return whole and past.stamped_epoch == after.epoch

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from unswept.core import lease as rules
-from unswept.core.lease import ACTIVE, TERMINAL, Kind, Lease, RequeueRule, Status
+from unswept.core.lease import ACTIVE, TERMINAL, Lease, RequeueRule, Status
 from unswept.core.records import changed
 from unswept.core.refusal import Refusal
 from unswept.core.units import Ms, StoreMs
@@ -267,9 +267,7 @@ def _keeps_the_first_request(move: Move) -> Theorem:
             return True
         started = lease.status is Status.QUEUED and after.status is Status.RUNNING
         back = after.status is Status.QUEUED and after.epoch != lease.epoch
-        return (
-            not started and not back and after.cancel_requested_at == lease.cancel_requested_at
-        )
+        return not started and not back and after.cancel_requested_at == lease.cancel_requested_at
 
     return Theorem(
         f"{move.name}_keeps_the_first_request",

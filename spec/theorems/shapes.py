@@ -9,7 +9,7 @@ from unswept.core import lease as rules
 from unswept.core.lease import Lease, RequeueRule, Status, well_formed
 from unswept.core.refusal import Refusal
 from unswept.core.units import Ms, StoreMs
-from unswept.spec.theorems.drawn import Asked, Name, least_epoch, lease_of
+from unswept.spec.theorems.drawn import Asked, Name, lease_of, least_epoch
 from unswept.spec.theorems.steps import MOVES, Move
 from unswept.spec.theorems.theorem import Edit, Theorem, theorem
 

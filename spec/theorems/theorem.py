@@ -9,13 +9,11 @@
 """
 
 from __future__ import annotations
-
 import __future__
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from inspect import Signature
 from types import FunctionType
 from typing import Any
 
@@ -72,7 +70,6 @@ class Variant:
 
     says: str
     claim: Claim
-    signature: Signature | None = None
 
     def __str__(self) -> str:
         return self.says
@@ -89,8 +86,6 @@ class Theorem:
     """The claim in words."""
     claim: Claim
     twin: Edit | Variant
-    signature: Signature | None = None
-    """What is drawn, where the function's own signature does not say it."""
 
 
 def theorem(law: str, claim: Claim, twin: Edit | Variant) -> Theorem:

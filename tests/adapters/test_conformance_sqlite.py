@@ -16,7 +16,7 @@ from unswept.adapters.sqlite import SqliteStore
 from unswept.adapters.sqlite import store as store_module
 from unswept.adapters.sqlite.dialect import SqliteDialect
 from unswept.core.units import StoreMs
-from unswept.simulations.conformance import NonconformanceError, conformance_case, tour
+from unswept.simulations.conformance import conformance_case, refute
 
 
 def make_store(clock: Callable[[], StoreMs]) -> SqliteStore:
@@ -63,8 +63,5 @@ def queries_with(fault: WrongGuard) -> Queries:
 @pytest.mark.parametrize("fault", WRONG_GUARDS.values(), ids=WRONG_GUARDS.keys())
 def test_a_wrong_guard_is_caught(fault: WrongGuard) -> None:
     """A store whose SQL differs from the rule by one comparison fails the kit."""
-    with (
-        mock.patch.object(store_module, "QUERIES", queries_with(fault)),
-        pytest.raises(NonconformanceError),
-    ):
-        tour(make_store)
+    with mock.patch.object(store_module, "QUERIES", queries_with(fault)):
+        assert refute(make_store)

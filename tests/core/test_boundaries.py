@@ -150,6 +150,7 @@ def test_housekeeping_lists_only_what_is_past() -> None:
         61   overdue                   -> j2/0, p/k/j1
         61   forget-key p k j1         -> forgot 1
         61   forget-key p k j1         -> forgot 0
+        500  overdue                   -> j2/0
         500  forget A/0                -> forgot 0
         501  overdue                   -> j2/0, A/0
         501  forget A/1                -> forgot 0

@@ -344,6 +344,7 @@ def test_a_store_that_does_not_know_a_recovering_instance_starts_its_trial_anew(
 
 def test_a_suspension_makes_faint_until_the_next_accepted_beat() -> None:
     """Time in which the instance did not run counts against it, whether a beat was out or not."""
+    assert told(BOOTED, "9000 tick -> faint 9100: beat 2").heart.phase is Phase.FAINT
     told(
         BOOTED,
         """
@@ -443,7 +444,7 @@ def test_a_busy_hold_is_asked_for_again_after_a_quarter() -> None:
 
 def test_a_draining_heart_goes_on_beating_through_failures_until_it_is_stopped() -> None:
     """Renewing is never forbidden; after the stop nothing is sent, whatever comes."""
-    told(
+    life = told(
         BOOTED,
         """
         500  drain       -> draining 800
@@ -466,6 +467,7 @@ def test_a_draining_heart_goes_on_beating_through_failures_until_it_is_stopped()
         9000 tick        -> stopped -
         """,
     )
+    assert life.heart.flight is None
 
 
 def test_a_draining_heart_whose_row_was_cleaned_up_registers_with_its_beats() -> None:

@@ -199,6 +199,8 @@ def test_an_instance_that_is_not_steady_sends_nothing_but_remembers() -> None:
         after, commands = keepers.answered(keeper, OLD, heart, MonoMs(10_000 + WINDOW_MS))
         assert commands == ()
         assert after.seen == keeper.seen
+        after, _ = keepers.answered(fresh(), OLD, heart, MonoMs(10_000))
+        assert after.seen == keeper.seen
     never = hearts.boot(POLICY, MonoMs(0))
     assert keepers.answered(keeper, OLD, never, MonoMs(99_999))[1] == ()
 

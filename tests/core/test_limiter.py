@@ -1,6 +1,6 @@
 """Who runs and who waits: told in lines, and judged against a model that is slow and plain.
 
-    10  ask n2 north  -> queued  [n1] n2/60
+    10  ask n2 north   -> queued  [n1] n2/60
 
 A line is a time, what is said, the answer, who runs, and who waits until when. Two may run in all,
 one of a provider, three may wait, each for 50 ms.
@@ -56,10 +56,10 @@ def test_a_provider_has_its_own_cap_below_the_one_for_all() -> None:
     """A slot needs room in both; who finds none waits, and is granted when one is given back."""
     story(
         """
-        0   ask n1 north  -> granted [n1]
-        1   ask n2 north  -> queued [n1] n2/51
-        2   ask s1 south  -> granted [n1 s1]
-        3   ask w1 west   -> queued [n1 s1] n2/51 w1/53
+        0   ask n1 north   -> granted [n1]
+        1   ask n2 north   -> queued [n1] n2/51
+        2   ask s1 south   -> granted [n1 s1] n2/51
+        3   ask w1 west    -> queued [n1 s1] n2/51 w1/53
         4   give s1        -> w1 [n1 w1] n2/51
         5   give n1        -> n2 [w1 n2]
         6   give w1        -> - [n2]
@@ -72,11 +72,11 @@ def test_a_queue_is_served_in_its_order_but_not_held_up_by_a_full_provider() -> 
     """First come, first served among those whose provider has room."""
     story(
         """
-        0   ask n1 north  -> granted [n1]
-        0   ask s1 south  -> granted [n1 s1]
-        1   ask n2 north  -> queued [n1 s1] n2/51
-        2   ask w1 west   -> queued [n1 s1] n2/51 w1/52
-        3   ask w2 west   -> queued [n1 s1] n2/51 w1/52 w2/53
+        0   ask n1 north   -> granted [n1]
+        0   ask s1 south   -> granted [n1 s1]
+        1   ask n2 north   -> queued [n1 s1] n2/51
+        2   ask w1 west    -> queued [n1 s1] n2/51 w1/52
+        3   ask w2 west    -> queued [n1 s1] n2/51 w1/52 w2/53
         4   give s1        -> w1 [n1 w1] n2/51 w2/53
         5   give n1        -> n2 [w1 n2] w2/53
         6   give w1        -> w2 [n2 w2]
@@ -88,15 +88,15 @@ def test_a_full_queue_is_said_at_once() -> None:
     """Who finds the queue full is turned away and is not remembered."""
     story(
         """
-        0   ask n1 north  -> granted [n1]
-        0   ask n2 north  -> queued [n1] n2/50
-        0   ask n3 north  -> queued [n1] n2/50 n3/50
-        0   ask n4 north  -> queued [n1] n2/50 n3/50 n4/50
-        0   ask n5 north  -> saturated [n1] n2/50 n3/50 n4/50
-        0   ask s1 south  -> granted [n1 s1] n2/50 n3/50 n4/50
+        0   ask n1 north   -> granted [n1]
+        0   ask n2 north   -> queued [n1] n2/50
+        0   ask n3 north   -> queued [n1] n2/50 n3/50
+        0   ask n4 north   -> queued [n1] n2/50 n3/50 n4/50
+        0   ask n5 north   -> saturated [n1] n2/50 n3/50 n4/50
+        0   ask s1 south   -> granted [n1 s1] n2/50 n3/50 n4/50
         1   give n5        -> - [n1 s1] n2/50 n3/50 n4/50
         1   give n3        -> - [n1 s1] n2/50 n4/50
-        2   ask n5 north  -> queued [n1 s1] n2/50 n4/50 n5/52
+        2   ask n5 north   -> queued [n1 s1] n2/50 n4/50 n5/52
         """
     )
 
@@ -105,8 +105,8 @@ def test_a_queue_of_none_turns_away_whoever_finds_no_slot() -> None:
     """max_queued may be 0."""
     story(
         """
-        0   ask n1 north  -> granted [n1]
-        0   ask n2 north  -> saturated [n1]
+        0   ask n1 north   -> granted [n1]
+        0   ask n2 north   -> saturated [n1]
         """,
         Limits(max_running=2, max_running_per_provider=1, max_queued=0),
     )
@@ -116,9 +116,9 @@ def test_a_waiter_gives_up_at_its_time_and_not_before() -> None:
     """One millisecond before the queue timeout it still waits; at the timeout it is gone."""
     story(
         """
-        0   ask n1 north  -> granted [n1]
-        5   ask n2 north  -> queued [n1] n2/55
-        6   ask n3 north  -> queued [n1] n2/55 n3/56
+        0   ask n1 north   -> granted [n1]
+        5   ask n2 north   -> queued [n1] n2/55
+        6   ask n3 north   -> queued [n1] n2/55 n3/56
         54  time           -> - [n1] n2/55 n3/56
         55  time           -> n2 [n1] n3/56
         56  time           -> n3 [n1]
@@ -131,15 +131,15 @@ def test_asking_and_giving_back_twice_change_nothing() -> None:
     """A ticket keeps the slot or the place that it has; an unknown one has nothing to give."""
     story(
         """
-        0   ask n1 north  -> granted [n1]
-        1   ask n1 north  -> granted [n1]
-        1   ask n1 south  -> granted [n1]
-        2   ask n2 north  -> queued [n1] n2/52
-        9   ask n2 north  -> queued [n1] n2/52
+        0   ask n1 north   -> granted [n1]
+        1   ask n1 north   -> granted [n1]
+        1   ask n1 south   -> granted [n1]
+        2   ask n2 north   -> queued [n1] n2/52
+        9   ask n2 north   -> queued [n1] n2/52
         10  give n1        -> n2 [n2]
         11  give n1        -> - [n2]
         12  give nobody    -> - [n2]
-        13  ask n2 north  -> granted [n2]
+        13  ask n2 north   -> granted [n2]
         """
     )
 

@@ -116,7 +116,7 @@ def test_a_lower_bound(name: str, bound: int, meaning: str) -> None:
 @pytest.mark.parametrize(
     ("name", "bound", "meaning"),
     [
-        ("operation_timeout_ms", H // 8, "heartbeat_interval_ms / 8"),
+        ("operation_timeout_ms", H - 1, "heartbeat_interval_ms - 1"),
         ("sweep_interval_ms", T, "lease_ttl_ms"),
         (
             "local_margin_ms",
@@ -139,7 +139,7 @@ FIELDS = [field.name for field in attrs.fields(LeasePolicy)]
 
 
 @pytest.mark.parametrize("name", FIELDS)
-@pytest.mark.parametrize("value", [-1, MAX_MS + 1, True, 2.5])
+@pytest.mark.parametrize("value", [-1, MAX_MS + 1, True, 2.5, "15", None])
 def test_every_field_is_a_whole_number_of_milliseconds(name: str, value: object) -> None:
     """Neither a negative, a huge, a fractional nor a boolean duration is taken, and it is named."""
     with pytest.raises(MisuseError, match=name):
@@ -158,9 +158,17 @@ def test_what_is_tight_is_said() -> None:
     """A ttl under three heartbeats, and a window that survives no flap, are warned of."""
     (one,) = policy(lease_ttl_ms=44_999).warnings()
     assert one.startswith("lease_ttl_ms (44999) is under 3 x heartbeat_interval_ms (45000)")
+    (one,) = policy(operation_timeout_ms=7_500, confirm_after_ms=30_000).warnings()
+    assert one.startswith("confirm_after_ms (30000) with operation_timeout_ms (7500)")
     assert policy(lease_ttl_ms=45_000).warnings() == ()
     (one,) = LeasePolicy.unchecked(confirm_after_ms=20_000).warnings()
-    assert one.startswith("confirm_after_ms (20000) survives a clock step")
+    assert one.startswith("confirm_after_ms (20000) with operation_timeout_ms (1800)")
+
+
+def test_detection_of_a_requeueable_job_takes_its_whole_ttl() -> None:
+    """A job that may be requeued is watched for its ttl, so that its fence needs no store clock."""
+    assert policy().detection_ms() == 168_600
+    assert policy().detection_ms(requeueable=True) == 213_600
 
 
 def test_a_design_under_test_may_go_round_the_checks() -> None:

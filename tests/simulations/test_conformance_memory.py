@@ -9,7 +9,7 @@ from unittest import mock
 
 import pytest
 from attrs import evolve, frozen
-from hypothesis import Phase, Verbosity, settings
+from hypothesis import settings
 
 from unswept.core import commands as c
 from unswept.core import job as jobs
@@ -30,25 +30,15 @@ from unswept.simulations.conformance import (
     NonconformanceError,
     ShortfallError,
     conformance_case,
+    refute,
     replay,
     require,
     search,
     short,
-    tour,
 )
 
 R = TypeVar("R")
 TERMS = Terms(Ms(100), Ms(300), Ms(50), Ms(30))
-FEW = settings(
-    max_examples=25,
-    stateful_step_count=80,
-    derandomize=True,
-    database=None,
-    deadline=None,
-    phases=[Phase.generate],
-    verbosity=Verbosity.quiet,
-)
-
 TestMemoryStore = conformance_case(MemoryStore)
 
 
@@ -228,8 +218,7 @@ FAULTS = {
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS.keys())
 def test_a_wrong_rule_is_caught(fault: Fault) -> None:
     """A store with one wrong rule fails the kit."""
-    with pytest.raises(NonconformanceError):
-        run_the_kit(lambda clock: FaultyStore(clock, fault))
+    assert refute(lambda clock: FaultyStore(clock, fault))
 
 
 # Faults of the store around the rules -----------------------------------------------------------
@@ -333,13 +322,7 @@ STORES = (
 @pytest.mark.parametrize("store", STORES, ids=lambda store: store.__name__)
 def test_a_wrong_store_is_caught(store: Callable[[Callable[[], StoreMs]], MemoryStore]) -> None:
     """A store that keeps its rows wrongly fails the kit."""
-    with pytest.raises(NonconformanceError):
-        run_the_kit(store)
-
-
-def run_the_kit(make_store: conformance.MakeStore) -> None:
-    search(make_store, FEW)
-    tour(make_store)
+    assert refute(store)
 
 
 # The kit itself ---------------------------------------------------------------------------------
@@ -347,8 +330,9 @@ def run_the_kit(make_store: conformance.MakeStore) -> None:
 
 def test_a_search_that_met_too_little_fails() -> None:
     """A run in which rules never ran is no evidence, and fails."""
+    hasty = settings(max_examples=1, stateful_step_count=2, database=None, derandomize=True)
     with pytest.raises(ShortfallError, match="Sweep: done"):
-        require(search(MemoryStore, settings(FEW, max_examples=1, stateful_step_count=2)), SEARCH)
+        require(search(MemoryStore, hasty), SEARCH)
 
 
 def test_the_quotas_cover_every_command() -> None:
@@ -378,7 +362,7 @@ def test_a_kit_without_a_rule_for_a_command_is_refused() -> None:
         conformance_case(MemoryStore)
 
 
-def test_the_clock_stays_out_of_a_replay_that_conforms() -> None:
+def test_a_history_can_be_replayed() -> None:
     """A history that was kept can be asked again, without a search."""
     history = [
         (10, c.Admit("a", "ann", TERMS)),
@@ -392,6 +376,19 @@ def test_the_clock_stays_out_of_a_replay_that_conforms() -> None:
     shown = str(caught.value)
     assert "refusal=<Refusal.NOT_EXPIRED" in shown
     assert "  10  Admit(job_id='a', owner='ann', terms=Terms(" in shown
+
+
+def test_a_failing_case_shows_the_fewest_commands() -> None:
+    """Of a long history only what leads to the difference is shown. (L1)"""
+    fault = FAULTS["L1: the sweep takes a deadline equal to now"]
+    case = conformance_case(lambda clock: FaultyStore(clock, fault))
+    for method in ("test_every_command_in_every_situation", "test_histories"):
+        with pytest.raises(NonconformanceError) as caught:
+            getattr(case(method), method)()
+        asked = [command for _, command in caught.value.history]
+        assert len(asked) <= 4
+        assert isinstance(asked[-1], c.Sweep)
+        assert short(asked[-1]) in str(caught.value)
 
 
 def test_a_command_is_shown_without_its_defaults() -> None:

@@ -1,0 +1,196 @@
+"""Pieces of SQL as functions of a row, so that a prover can run them beside the core.
+
+The logic is SQL's own, of three values: NULL compared with anything is NULL, and a condition counts
+only if it is true. What is not known here (a function, an operator, a star) is refused, never
+guessed at: then the theorem is undetermined.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from unswept.core.errors import MisuseError
+
+if TYPE_CHECKING:
+    from sqlglot.expressions import Expression
+
+Row = Mapping[str, Any]
+"""Column to value; None is NULL."""
+Term = Callable[[Row, Row], Any]
+"""The value of an expression, for a row and named parameters."""
+
+
+def parsed(sql: str, reads: str) -> Expression:
+    """The tree of one expression, as the database of that name reads it."""
+    from sqlglot import parse_one
+
+    tree: Any = parse_one(f"SELECT {sql}", read=reads)
+    (expression,) = tree.expressions
+    return expression  # type: ignore[no-any-return]
+
+
+def is_true(condition: Term, row: Row, params: Row) -> bool:
+    """Does a WHERE with this condition take the row? NULL does not."""
+    value = condition(row, params)
+    return value is not None and bool(value)
+
+
+def tested_columns(expression: Expression) -> Iterator[str]:
+    """The columns whose value decides something; one that is only copied does not."""
+    from sqlglot import expressions as e
+
+    for column in expression.find_all(e.Column):
+        copied = isinstance(column.parent, (e.Case, e.If, e.Select)) and column.arg_key != "this"
+        if not copied and column.parent is not None:
+            yield column.name
+
+
+def compiled(expression: Expression) -> Term:
+    """The expression as a function."""
+    from sqlglot import expressions as e
+
+    match expression:
+        case e.Paren():
+            return compiled(expression.this)
+        case e.Column() if not expression.table:
+            return _column(expression.name)
+        case e.Placeholder():
+            return _parameter(expression.name)
+        case e.Null():
+            return lambda row, params: None
+        case e.Literal():
+            return _constant(str(expression.this) if expression.is_string else int(expression.this))
+        case e.And():
+            return _and(compiled(expression.this), compiled(expression.expression))
+        case e.Or():
+            return _or(compiled(expression.this), compiled(expression.expression))
+        case e.Not():
+            return _not(compiled(expression.this))
+        case e.Is() if isinstance(expression.expression, e.Null):
+            return _is_null(compiled(expression.this))
+        case e.In() if not expression.args.get("query"):
+            return _in(compiled(expression.this), [compiled(x) for x in expression.expressions])
+        case e.Coalesce():
+            return _coalesce([compiled(expression.this), *map(compiled, expression.expressions)])
+        case e.Case() if expression.this is None:
+            default = expression.args.get("default")
+            return _case(
+                [
+                    (compiled(arm.this), compiled(arm.args["true"]))
+                    for arm in expression.args["ifs"]
+                ],
+                compiled(default) if default is not None else _constant(None),
+            )
+    for kind, function in _operators().items():
+        if type(expression) is kind:
+            return _strict(function, compiled(expression.this), compiled(expression.expression))
+    raise MisuseError(f"no proof can read this SQL yet: {expression.sql()}")
+
+
+def _operators() -> Mapping[type, Callable[[Any, Any], Any]]:
+    from sqlglot import expressions as e
+
+    return {
+        e.EQ: operator.eq,
+        e.NEQ: operator.ne,
+        e.LT: operator.lt,
+        e.LTE: operator.le,
+        e.GT: operator.gt,
+        e.GTE: operator.ge,
+        e.Add: operator.add,
+        e.Sub: operator.sub,
+    }
+
+
+_NULL: Final = None
+
+
+def _column(name: str) -> Term:
+    return lambda row, params: row[name]
+
+
+def _parameter(name: str) -> Term:
+    return lambda row, params: params[name]
+
+
+def _constant(value: Any) -> Term:
+    return lambda row, params: value
+
+
+def _strict(function: Callable[[Any, Any], Any], left: Term, right: Term) -> Term:
+    """NULL on either side makes NULL."""
+
+    def term(row: Row, params: Row) -> Any:
+        a, b = left(row, params), right(row, params)
+        return _NULL if a is None or b is None else function(a, b)
+
+    return term
+
+
+def _and(left: Term, right: Term) -> Term:
+    def term(row: Row, params: Row) -> Any:
+        a = left(row, params)
+        if a is not None and not a:
+            return False
+        b = right(row, params)
+        if b is not None and not b:
+            return False
+        return _NULL if a is None or b is None else True
+
+    return term
+
+
+def _or(left: Term, right: Term) -> Term:
+    def term(row: Row, params: Row) -> Any:
+        a = left(row, params)
+        if a is not None and a:
+            return True
+        b = right(row, params)
+        if b is not None and b:
+            return True
+        return _NULL if a is None or b is None else False
+
+    return term
+
+
+def _not(of: Term) -> Term:
+    def term(row: Row, params: Row) -> Any:
+        a = of(row, params)
+        return _NULL if a is None else not a
+
+    return term
+
+
+def _is_null(of: Term) -> Term:
+    return lambda row, params: of(row, params) is None
+
+
+def _in(of: Term, members: list[Term]) -> Term:
+    """As OR of equalities, NULLs included."""
+    either = _constant(False)
+    for member in members:
+        either = _or(either, _strict(operator.eq, of, member))
+    return either
+
+
+def _coalesce(terms: list[Term]) -> Term:
+    def term(row: Row, params: Row) -> Any:
+        for each in terms:
+            value = each(row, params)
+            if value is not None:
+                return value
+        return _NULL
+
+    return term
+
+
+def _case(arms: list[tuple[Term, Term]], default: Term) -> Term:
+    def term(row: Row, params: Row) -> Any:
+        for condition, value in arms:
+            if is_true(condition, row, params):
+                return value(row, params)
+        return default(row, params)
+
+    return term

@@ -1,0 +1,70 @@
+"""Runs many theorems in several processes; each answer comes as soon as it is there."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from functools import cache
+from multiprocessing import get_context
+from typing import Final, TypeVar
+
+from unswept.adapters.proofs import prover
+from unswept.adapters.proofs.catalogue import theorems
+from unswept.adapters.proofs.prover import Finding, Shown, Verdict
+from unswept.spec.theorems.theorem import Theorem, by_name
+
+T = TypeVar("T")
+
+_NEEDED: Final = {"crosshair": "crosshair-tool", "sqlglot": "sqlglot"}
+
+
+def missing() -> tuple[str, ...]:
+    """The packages that proving needs and that are not installed."""
+    return tuple(
+        package for module, package in _NEEDED.items() if importlib.util.find_spec(module) is None
+    )
+
+
+def prove_all(names: Iterable[str], workers: int) -> Iterator[tuple[str, Finding]]:
+    """Each theorem's name and what became of it."""
+    yield from _each(_prove, names, workers)
+
+
+def show_all(names: Iterable[str], workers: int) -> Iterator[tuple[str, Shown]]:
+    """Each theorem's name, and what its witness and its twin came to."""
+    yield from _each(_show, names, workers)
+
+
+def _each(run: Callable[[str], T], names: Iterable[str], workers: int) -> Iterator[tuple[str, T]]:
+    # Spawned: a prover's state must not be copied into another process halfway.
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        running: dict[Future[T], str] = {pool.submit(run, name): name for name in names}
+        try:
+            for future in as_completed(running):
+                yield running[future], future.result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _prove(name: str) -> Finding:
+    try:
+        return prover.prove(_named()[name])
+    except Exception as error:  # whatever stops a proof leaves it undetermined
+        return _stopped(error)
+
+
+def _show(name: str) -> Shown:
+    try:
+        return prover.show(_named()[name])
+    except Exception as error:
+        return Shown(_stopped(error), _stopped(error))
+
+
+def _stopped(error: Exception) -> Finding:
+    return Finding(Verdict.UNDETERMINED, f"{type(error).__name__}: {error}", 0.0)
+
+
+@cache
+def _named() -> dict[str, Theorem]:
+    return dict(by_name(theorems()))
