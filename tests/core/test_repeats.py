@@ -198,3 +198,15 @@ def test_a_stale_result_leaves_one_event_and_only_an_old_epochs_does() -> None:
         7    events                     -> admit/1, release/2, stale_result/1
         """
     )
+
+
+def test_a_strangers_release_is_no_repeat() -> None:
+    """Whoever did not hold the job is told so, also after its owner has released it. (L3)"""
+    store = MemoryStore(lambda: StoreMs(1_000))
+    store.execute(c.Admit("job", "A", TERMS, requeue=RequeueRule.ALLOWED))
+    store.execute(c.Release("job", "A", 1))
+    again = store.execute(c.Release("job", "A", 1))
+    assert isinstance(again, r.Accepted)
+    assert again.repeated
+    stranger = store.execute(c.Release("job", "B", 1))
+    assert isinstance(stranger, r.Refused)
