@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,7 +25,7 @@ class SimulatedStore:
     """Opens the empty store under test that a URL names, for one seed, on the simulator's clock.
 
     `memory:` is the pure store alone. `sqlite:` takes a temporary file; `sqlite:PATH` makes the
-    file PATH.SEED, which must not exist, and leaves it to be looked at.
+    file PATH.SEED, or PATH.SEED-2 and so on where that exists, and leaves it to be looked at.
     """
 
     url: str
@@ -48,12 +49,16 @@ class SimulatedStore:
             with tempfile.TemporaryDirectory(prefix="unswept-") as folder:
                 yield from _on_file(Path(folder, "jobs.db"), clock)
         else:
-            yield from _on_file(Path(f"{self.url.removeprefix('sqlite:')}.{seed}"), clock)
+            yield from _on_file(_free(f"{self.url.removeprefix('sqlite:')}.{seed}"), clock)
+
+
+def _free(name: str) -> Path:
+    """The first name that is not taken: the simulator touches no file that is there."""
+    names = itertools.chain((name,), (f"{name}-{number}" for number in itertools.count(2)))
+    return next(path for path in map(Path, names) if not path.exists())
 
 
 def _on_file(path: Path, clock: StoreClock) -> Iterator[Store]:
-    if path.exists():
-        raise MisuseError(f"{path} exists; the simulator makes a new file for each run")
     # A simulated run knows no power cut, so it need not wait for the disk at each commit.
     with SqliteStore(path, clock=clock, durability="normal") as store:
         yield store

@@ -8,6 +8,7 @@ from random import Random
 from typing import Any, Final
 
 from attrs import define, field, frozen
+from attrs import fields as attrs_fields
 
 from unswept.core import commands as c
 from unswept.core import heart as hearts
@@ -118,6 +119,8 @@ class Run:
         """A world in which nothing has happened yet; `clock` is also the store under test's."""
         self.settings = settings
         self.design: Design = DESIGNS[settings.design]
+        if self.design.blanket_sweep_at_boot:
+            under_test = None  # no store has a command for it
         self.rng = Random(settings.seed)
         self.timeline: Timeline = clock.timeline
         self.truth = Truth()
@@ -553,4 +556,4 @@ class Run:
         self.network.send(Envelope("operator", command, now, lambda _: None))
 
 
-_FIELDS: Final = tuple(name for name in LeasePolicy.__annotations__)
+_FIELDS: Final = tuple(field.name for field in attrs_fields(LeasePolicy))

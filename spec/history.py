@@ -24,9 +24,12 @@ class History:
         """The step that `decision`, taken on `world` and not yet made there, amounts to."""
         rows: list[tuple[Job | None, Job | None]] = []
         output = False
+        used: list[str] = []
         for change in decision.changes:
             if change.table is Table.JOBS:
                 rows.append((world.jobs.get(change.key), change.row))
+            elif change.table is Table.IDS:
+                used.append(change.key)
             elif change.table is Table.OUTPUT and change.row is not None:
                 output = True
         return Step(
@@ -41,6 +44,7 @@ class History:
             world.ids,
             world.events,
             _twin(world, command) if isinstance(command, Admit) else None,
+            tuple(used),
         )
 
     def remember(self, step: Step) -> None:

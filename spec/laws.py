@@ -16,6 +16,7 @@ from attrs import frozen
 
 from unswept.core import commands as c
 from unswept.core import replies as r
+from unswept.core.commands import Command
 from unswept.core.heart import Phase
 from unswept.core.job import Job
 from unswept.core.lease import ACTIVE, MOVES, TERMINAL, Kind, RequeueRule, Status, well_formed
@@ -122,9 +123,14 @@ def _l3(step: Step) -> str | None:
         return _l3_heartbeat(step, cmd)
     if not isinstance(cmd, _OWNER_COMMANDS):
         return None
+    strangers = [after.id for _, after in step.rows if after is not None and after.id != cmd.job_id]
+    if strangers:
+        return f"{type(cmd).__name__} of {cmd.job_id} changed {strangers[0]}"
     job = step.before(cmd.job_id)
-    if job is None or (cmd.epoch, cmd.owner) == (job.lease.epoch, job.lease.owner):
+    if job is None:
         return None
+    if (cmd.epoch, cmd.owner) == (job.lease.epoch, job.lease.owner):
+        return _l3_repeat(step, cmd, job)
     if step.rows or step.output:
         return f"{type(cmd).__name__} under {cmd.owner}, epoch {cmd.epoch} changed {job.id}"
     if not isinstance(step.reply, r.Refused) and not _says_repeat(step):
@@ -133,6 +139,26 @@ def _l3(step: Step) -> str | None:
         kept = (job.id, cmd.epoch, Kind.STALE_RESULT) in step.known_events
         if not kept and [event.kind for event in step.events] != [Kind.STALE_RESULT]:
             return f"the stale result of {job.id}, epoch {cmd.epoch}, left no event"
+    return None
+
+
+def _l3_repeat(step: Step, cmd: Command[Any], job: Job) -> str | None:
+    """A repeated start stamps nothing: two stamps under one start would move the fence."""
+    after = step.after(job.id)
+    stamped = after is not None and after.lease != job.lease
+    if isinstance(cmd, c.Start) and job.lease.status is Status.RUNNING and stamped:
+        return f"a repeated start of {job.id} stamped it again"
+    return None
+
+
+def _l3_by_epoch(step: Step) -> str | None:
+    """Whoever acts on what was seen acts on that epoch alone."""
+    cmd = step.command
+    if not isinstance(cmd, (c.Requeue, c.Settle, c.Delay)):
+        return None
+    for before, _ in step.rows:
+        if before is None or before.id != cmd.job_id or before.lease.epoch != cmd.epoch:
+            return f"{type(cmd).__name__} of {cmd.job_id}, epoch {cmd.epoch} changed another hold"
     return None
 
 
@@ -186,6 +212,10 @@ def _l5(step: Step) -> str | None:
         key = (event.job_id, event.epoch, event.kind)
         if key in step.known_events:
             return f"the event {key} was written twice"
+    moved = {job.id for pair in step.rows for job in pair if job is not None}
+    for event in step.events:
+        if event.kind is not Kind.STALE_RESULT and event.job_id not in moved:
+            return f"{event.job_id} did not change and left the event {event.kind}"
     for before, after in step.rows:
         if after is None:
             continue
@@ -199,16 +229,18 @@ def _l5(step: Step) -> str | None:
             return f"{after.id} went from {was} to {after.lease.status} and left no event"
         if event_.epoch != after.lease.epoch or event_.status is not after.lease.status:
             return f"the event of {after.id} says {event_.status}, epoch {event_.epoch}"
-        if not _kind_fits(event_.kind, was, after.lease.status):
+        steps = after.lease.epoch - (0 if before is None else before.lease.epoch)
+        if not _kind_fits(event_.kind, was, after.lease.status, steps):
             return f"{after.id} went from {was} to {after.lease.status} by {event_.kind}"
     return None
 
 
-def _kind_fits(kind: Kind, was: Status | None, now: Status) -> bool:
+def _kind_fits(kind: Kind, was: Status | None, now: Status, steps: int) -> bool:
     if was is None:
-        return kind in (Kind.ADMIT, Kind.ENQUEUE) and now is Status.QUEUED
+        return now is Status.QUEUED and {Kind.ADMIT: 1, Kind.ENQUEUE: 0}.get(kind) == steps
     move = MOVES.get(kind)
-    return move is not None and was in move.leaves and now in move.reaches
+    fits = move is not None and was in move.leaves and now in move.reaches
+    return fits and move is not None and steps == move.epoch_step
 
 
 def _l6(step: Step) -> str | None:
@@ -241,6 +273,10 @@ def _l7(step: Step) -> str | None:
             after = step.after(cmd.job_id)
             if after is None or after.lease.status is not Status.CANCELED:
                 return f"{job.id} is nobody's, and the request did not cancel it"
+        elif job is not None and job.lease.status in ACTIVE:
+            asked = step.after(cmd.job_id)
+            if asked is None or asked.lease.cancel_requested_at is None:
+                return f"the cancel request did not stay on {job.id}"
     return None
 
 
@@ -266,6 +302,18 @@ def _l8(step: Step) -> str | None:
         expected = _expected_answer(step.before(answer.job_id), cmd.instance, answer.epoch)
         if answer.answer is not r.Answer.BUSY and answer.answer is not expected:
             return f"{answer.job_id} was answered {answer.answer}, but it is {expected}"
+    renewed = {a.job_id: a.deadline for a in reply.answers if a.answer is r.Answer.RENEWED}
+    for before, after in step.rows:
+        if before is None or after is None:
+            continue
+        deadline = renewed.pop(before.id, None)
+        due = step.now + cmd.terms.ttl_ms(before.transport)
+        if after.lease.beats != before.lease.beats + 1 or after.lease.deadline != due:
+            return f"the renewal of {before.id} stamped {after.lease.deadline}, not {due}"
+        if deadline != due:
+            return f"{before.id} was told the deadline {deadline}, the row says {due}"
+    if renewed:
+        return f"{next(iter(renewed))} was answered renewed, and its row did not change"
     return None
 
 
@@ -284,7 +332,7 @@ def _l9(step: Step) -> str | None:
         if before is None or after is None or before.lease.epoch != after.lease.epoch:
             continue
         was, now = before.lease.delayed_at, after.lease.delayed_at
-        if was == now:
+        if was == now and not (was is not None and isinstance(step.command, c.Delay)):
             continue
         if was is not None:
             return f"{after.id} was delayed twice in epoch {after.lease.epoch}"
@@ -368,6 +416,9 @@ def _l13(neglect: Neglect) -> str | None:
 
 def _l14(step: Step) -> str | None:
     for before, after in step.rows:
+        remembered = after is None or after.id in step.newly_used or after.id in step.used_ids
+        if before is None and after is not None and not remembered:
+            return f"{after.id} was born and its id is not remembered as used"
         if before is None or after is not None:
             continue
         cmd = step.command
@@ -432,7 +483,7 @@ LAWS: Final[tuple[Law, ...]] = (
         "Epochs never decrease; a write under another epoch or owner changes no job, output or "
         "deadline, and says so; a late result leaves one event.",
         Judges.STEP,
-        _l3,
+        lambda step: _l3(step) or _l3_by_epoch(step),
     ),
     Law(
         "L4",

@@ -48,6 +48,8 @@ class Step:
     """The keys of all events before this step."""
     twin: Job | None
     """Of an admit: the newest job under its principal and request key."""
+    newly_used: tuple[str, ...] = ()
+    """The ids that this step records as used."""
 
     @property
     def is_eviction(self) -> bool:

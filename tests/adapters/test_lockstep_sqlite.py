@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from unittest import mock
 
 import pytest
@@ -51,16 +52,15 @@ def test_a_wrong_guard_is_seen_in_lockstep(fault: str, faults: tuple[str, ...]) 
     pytest.fail("40 seeds did not see it")
 
 
-def test_the_simulator_touches_no_file_that_is_there(tmp_path) -> None:  # type: ignore[no-untyped-def]
-    """A store named by path is made anew for each seed; what is there already is left alone."""
+def test_the_simulator_touches_no_file_that_is_there(tmp_path: Path) -> None:
+    """A store named by path is made anew for each run; what is there already is left alone."""
     path = tmp_path / "jobs.db"
-    with SimulatedStore(f"sqlite:{path}")(StoreClock(Timeline(), 0), 7):
-        assert (tmp_path / "jobs.db.7").exists()
-    with (
-        pytest.raises(MisuseError, match="exists"),
-        SimulatedStore(f"sqlite:{path}")(StoreClock(Timeline(), 0), 7),
-    ):
-        pass
+    (tmp_path / "jobs.db.7").write_text("mine")
+    opener = SimulatedStore(f"sqlite:{path}")
+    for name in ("jobs.db.7-2", "jobs.db.7-3"):
+        with opener(StoreClock(Timeline(), 0), 7):
+            assert (tmp_path / name).exists()
+    assert (tmp_path / "jobs.db.7").read_text() == "mine"
 
 
 def test_other_urls_are_refused() -> None:

@@ -330,6 +330,13 @@ def l3_beat_renews_unnamed() -> Pair:
     return both(scene, 20, beat(), renewed)
 
 
+def l3_beat_makes_a_job() -> Pair:
+    born = decide(Scene().store.world, admit("j2"), StoreMs(20))
+    return both(
+        running(), 20, beat(), lambda d: evolve(d, changes=born.changes, events=born.events)
+    )
+
+
 def l4_terminal_changes() -> Pair:
     scene = completed()
     return both(scene, 60, c.RequestCancel("j1"), putting_job(scene, "j1", status=Status.CANCELED))
@@ -606,6 +613,7 @@ CASES: Final[dict[str, tuple[str, Case]]] = {
     "a heartbeat renews another's job": ("L3", l3_beat_renews_anothers),
     "a heartbeat renews under another epoch": ("L3", l3_beat_renews_old_epoch),
     "a heartbeat renews what it does not name": ("L3", l3_beat_renews_unnamed),
+    "a heartbeat makes a job": ("L3", l3_beat_makes_a_job),
     "a terminal job changes": ("L4", l4_terminal_changes),
     "a terminal job vanishes": ("L4", l4_terminal_vanishes),
     "an eviction changes a terminal job": ("L4", l4_terminal_changes_by_eviction),
@@ -703,6 +711,10 @@ def joined_at_the_deadline() -> Step:
     return keyed().step(100, WIDE)
 
 
+def repeated_under_its_own_key() -> Step:
+    return keyed().step(10, admit(key="k"))
+
+
 def joined_when_completed() -> Step:
     return keyed().run(50, complete()).step(5_000, WIDE)
 
@@ -731,6 +743,7 @@ LAWFUL: Final[dict[str, Callable[[], Step]]] = {
     "a join at the end of the window": joined_at_the_end_of_the_window,
     "a join at the deadline": joined_at_the_deadline,
     "a join of a completed job": joined_when_completed,
+    "a repeated admit under a key": repeated_under_its_own_key,
     "a sweep under a request": swept_under_a_request,
     "a heal under a request": healed_under_a_request,
     "a busy answer": busy,

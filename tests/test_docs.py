@@ -1,0 +1,58 @@
+"""What the pages say is so: examples run, tables are the code's, links lead somewhere."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from unswept.adapters.cli.exit_codes import ExitCode
+from unswept.simulations.designs import DESIGNS
+from unswept.simulations.faults import FAULTS
+from unswept.spec.laws import LAWS
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def read(page: Path) -> str:
+    return page.read_text(encoding="utf-8")
+
+
+def test_the_example_of_the_readme_runs(tmp_path: Path) -> None:
+    """The README's example prints what its comments say, on a file of its own."""
+    [example] = re.findall(r"```python\n(.*?)```", read(ROOT / "README.md"), re.DOTALL)
+    expected = re.findall(r"print\(.*\)  # (.*)", example)
+    ran = subprocess.run(
+        [sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.split() == expected == ["renewed", "completed"]
+    assert (tmp_path / "jobs.db").exists()
+
+
+def test_the_laws_on_the_page_are_the_laws() -> None:
+    """The reliability model lists every law with the sentence that the code has."""
+    page = read(ROOT / "docs/reliability.md")
+    for law in LAWS:
+        assert f"| {law.id} | {law.sentence} |" in page
+
+
+def test_every_fault_design_and_exit_code_is_on_the_page() -> None:
+    """The simulator's page knows every fault and exit code, the README every design."""
+    page = read(ROOT / "docs/simulator.md")
+    for fault in FAULTS.values():
+        assert f"| `{fault.name}` | {fault.story} |" in page
+    for code in ExitCode:
+        assert re.search(rf"^\| {int(code)} \|", page, re.MULTILINE)
+    for design in DESIGNS:
+        assert f"| `{design}` |" in read(ROOT / "README.md")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    """A link to a file of the project names one that is there."""
+    for target in re.findall(r"\]\((?!http)([^)#]+)", read(page)):
+        assert (page.parent / target).exists(), target
