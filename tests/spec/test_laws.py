@@ -530,6 +530,71 @@ def l9_before_the_deadline() -> Pair:
     return both(scene, 100, c.Delay("j1", 1, 1, "S"), early)
 
 
+def l3_start_stamps_again() -> Pair:
+    scene = running()
+    return both(scene, 30, START, putting_job(scene, "j1", deadline=StoreMs(130), beats=3))
+
+
+def l3_touches_another() -> Pair:
+    scene = running().run(10, admit("j2"))
+    return both(scene, 30, complete(), putting_job(scene, "j2", deadline=StoreMs(999)))
+
+
+def l3_requeues_what_was_not_seen() -> Pair:
+    scene = orphaned()
+    seen = decide(scene.store.world, c.Requeue("j1", 1), StoreMs(110))
+    return both(scene, 110, c.Requeue("j1", 2), lambda _: seen)
+
+
+def l5_refusal_leaves_one() -> Pair:
+    event = Event("j1", 1, Kind.ORPHAN, StoreMs(20), Status.ORPHANED, "A")
+    return both(running(), 20, sweep(), lambda d: evolve(d, events=(event,)))
+
+
+def l5_kind_of_another_epoch_step() -> Pair:
+    return both(admitted(), 10, START, with_event(kind=Kind.CLAIM))
+
+
+def l7_request_is_dropped() -> Pair:
+    return both(running(), 20, c.RequestCancel("j1"), nothing_done)
+
+
+def l8_renewed_in_word_only() -> Pair:
+    return both(running(), 20, beat(("j1", 1)), nothing_done)
+
+
+def l8_renewed_without_a_beat() -> Pair:
+    return both(running(), 20, beat(("j1", 1)), with_lease(beats=2))
+
+
+def l8_tells_another_deadline() -> Pair:
+    def later(reply: r.Beaten) -> r.Beaten:
+        return evolve(reply, answers=(evolve(reply.answers[0], deadline=StoreMs(999)),))
+
+    return both(running(), 20, beat(("j1", 1)), with_reply(later))
+
+
+def l9_twice_in_one_millisecond() -> Pair:
+    scene = admitted().run(101, c.Delay("j1", 1, 1, "S"))
+    again = putting_job(scene, "j1", deadline=StoreMs(202), beats=3)
+    return both(scene, 101, c.Delay("j1", 1, 2, "S"), again)
+
+
+def l14_born_and_not_remembered() -> Pair:
+    def unrecorded(decision: Decision[Any]) -> Decision[Any]:
+        kept = tuple(change for change in decision.changes if change.table is not Table.IDS)
+        return evolve(decision, changes=kept)
+
+    return both(Scene(), 0, admit(), unrecorded)
+
+
+def nothing_done(decision: Decision[Any]) -> Decision[Any]:
+    return evolve(decision, changes=(), events=())
+
+
+START: Final = c.Start("j1", "A", 1, TERMS)
+
+
 def l14_active_vanishes() -> Pair:
     return both(running(), 5_000, evict(), putting(Change(Table.JOBS, "j1", None)))
 
@@ -614,6 +679,9 @@ CASES: Final[dict[str, tuple[str, Case]]] = {
     "a heartbeat renews under another epoch": ("L3", l3_beat_renews_old_epoch),
     "a heartbeat renews what it does not name": ("L3", l3_beat_renews_unnamed),
     "a heartbeat makes a job": ("L3", l3_beat_makes_a_job),
+    "a repeated start stamps again": ("L3", l3_start_stamps_again),
+    "a completion touches another job": ("L3", l3_touches_another),
+    "a requeue of what was not seen": ("L3", l3_requeues_what_was_not_seen),
     "a terminal job changes": ("L4", l4_terminal_changes),
     "a terminal job vanishes": ("L4", l4_terminal_vanishes),
     "an eviction changes a terminal job": ("L4", l4_terminal_changes_by_eviction),
@@ -631,9 +699,12 @@ CASES: Final[dict[str, tuple[str, Case]]] = {
     "two events": ("L5", l5_two_events),
     "a repeated command adds one": ("L5", l5_written_twice),
     "a renewal leaves one": ("L5", l5_renewal_leaves_one),
+    "a refused sweep leaves one": ("L5", l5_refusal_leaves_one),
+    "a start leaves a claim": ("L5", l5_kind_of_another_epoch_step),
     "a late enqueue": ("L6", l6_reborn(c.Enqueue("j1"))),
     "a late admit": ("L6", l6_reborn(admit())),
     "the request is lost": ("L7", l7_request_is_lost),
+    "the request is dropped": ("L7", l7_request_is_dropped),
     "the request is replaced": ("L7", l7_request_is_replaced),
     "a first start under a request": ("L7", l7_started_under_it),
     "a requeue under a request": ("L7", l7_requeued_under_it),
@@ -652,6 +723,10 @@ CASES: Final[dict[str, tuple[str, Case]]] = {
     "a hold without an answer": ("L8", l8_leaves_one_out),
     "answers in another order": ("L8", l8_in_another_order),
     "one hold spoils another": ("L8", l8_one_spoils_the_other),
+    "renewed in word only": ("L8", l8_renewed_in_word_only),
+    "renewed without a beat": ("L8", l8_renewed_without_a_beat),
+    "another deadline is told": ("L8", l8_tells_another_deadline),
+    "delayed twice in one millisecond": ("L9", l9_twice_in_one_millisecond),
     "delayed twice": ("L9", l9_twice),
     "a delay shortens": ("L9", l9_shortens),
     "a delay vetoes": ("L9", l9_vetoes),
@@ -660,6 +735,7 @@ CASES: Final[dict[str, tuple[str, Case]]] = {
     "a completion removes its job": ("L14", l14_by_no_eviction),
     "an eviction at the end of the retention": ("L14", l14_too_early),
     "an evicted id is not remembered": ("L14", l14_forgotten),
+    "an id is born and not remembered": ("L14", l14_born_and_not_remembered),
     "a twin is not joined": ("L15", l15_does_not_join),
     "a fresh admit joins": ("L15", l15_joins(keyed, 10, admit("j2", key="k", fresh=True))),
     "a twin is joined after the window": ("L15", l15_joins(keyed, 61, admit("j2", key="k"))),
