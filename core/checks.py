@@ -19,7 +19,10 @@ REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}"
 
 def shown(value: object) -> str:
     """A value for a message: its repr, cut where it would flood a log."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except Exception:  # a number of too many digits to print, or an object whose repr fails
+        text = f"a {type(value).__name__} that cannot be shown"
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
@@ -52,7 +55,7 @@ def check_whole(name: str, value: object, low: int, high: int) -> None:
     if not isinstance(value, int) or isinstance(value, bool):
         raise MisuseError(f"{name} must be a whole number, got {shown(value)}")
     if not low <= value <= high:
-        raise MisuseError(f"{name} must be {low} to {high}, got {value}")
+        raise MisuseError(f"{name} must be {low} to {high}, got {shown(value)}")
 
 
 def check_count(name: str, value: object) -> None:

@@ -7,7 +7,7 @@ both sides of a window of steady beats is old. Times are on the instance's own c
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from attrs import frozen
@@ -26,10 +26,13 @@ from unswept.core.heart import Act, Heart
 from unswept.core.policy import LeasePolicy
 from unswept.core.records import changed
 from unswept.core.replies import Overdue
-from unswept.core.units import MonoMs
+from unswept.core.units import MonoMs, Ms
 
-BATCH: Final = 100
-"""Rows of one kind that one look may name."""
+BATCH: Final = 5_000
+"""Rows of one kind that one look may name; they stand for a window before they go, so that this is
+what one window can clean up."""
+AT_ONCE: Final = 500
+"""Rows that one command removes: it holds the store's write lock meanwhile."""
 LOOK_EVERY: Final = 10
 """Sweep intervals between two looks: housekeeping is not urgent."""
 
@@ -49,6 +52,8 @@ class Housekeeper:
     policy: LeasePolicy
     next_look_at: MonoMs
     seen: Mapping[Sighting, MonoMs]
+    looked_at: MonoMs | None = None
+    """When the look that is on its way was sent; None: none is."""
 
 
 Step = tuple[Housekeeper, tuple[Command[Any], ...]]
@@ -65,12 +70,16 @@ def tick(keeper: Housekeeper, heart: Heart, now: MonoMs) -> Step:
         return keeper, ()
     policy = keeper.policy
     pause = LOOK_EVERY * policy.sweep_interval_ms if not keeper.seen else policy.confirm_after_ms
-    look = LookOverdue(policy.retention_ms, policy.instance_gc_ms, policy.dedup_window_ms, BATCH)
-    return changed(keeper, next_look_at=MonoMs(now + pause)), (look,)
+    look = LookOverdue(policy.retention_ms, policy.instance_gc_ms, _key_age_ms(policy), BATCH)
+    return changed(keeper, next_look_at=MonoMs(now + pause), looked_at=now), (look,)
 
 
 def answered(keeper: Housekeeper, overdue: Overdue, heart: Heart, now: MonoMs) -> Step:
-    """What is still due after a window of steady beats may go; what is new is remembered."""
+    """What is still due after a window of steady beats may go; what is new is remembered. One look
+    is one observation, however often or late its answer comes."""
+    sent_at, keeper = keeper.looked_at, changed(keeper, looked_at=None)
+    if sent_at is None or now - sent_at >= keeper.policy.operation_timeout_ms:
+        return keeper, ()
     seen = {sighting: keeper.seen.get(sighting, now) for sighting in _sightings(overdue)}
     if heart.pulse is None or not hearts.may(heart, Act.SWEEP, now):
         return changed(keeper, seen=seen), ()
@@ -100,12 +109,22 @@ def _commands(ripe: list[Sighting], policy: LeasePolicy) -> tuple[Command[Any], 
     for sighting in ripe:
         facts.setdefault(sighting.kind, []).append(sighting.facts)
     commands: list[Command[Any]] = []
-    if old := facts.get("evict"):
+    for old in _chunks(facts.get("evict", ())):
         holds = tuple(Hold(job_id, epoch) for job_id, epoch in old)
         commands.append(Evict(holds, policy.retention_ms))
     commands += [ExpireQueued(job_id) for job_id, _ in facts.get("expire", ())]
-    if silent := facts.get("instance"):
-        commands.append(ForgetInstances(tuple(silent), policy.instance_gc_ms))
-    if keys := facts.get("key"):
-        commands.append(ForgetKeys(tuple(keys), policy.dedup_window_ms))
+    for silent in _chunks(facts.get("instance", ())):
+        commands.append(ForgetInstances(silent, policy.instance_gc_ms))
+    for keys in _chunks(facts.get("key", ())):
+        commands.append(ForgetKeys(keys, _key_age_ms(policy)))
     return tuple(commands)
+
+
+def _chunks(rows: Sequence[tuple[Any, ...]]) -> Iterator[tuple[tuple[Any, ...], ...]]:
+    for start in range(0, len(rows), AT_ONCE):
+        yield tuple(rows[start : start + AT_ONCE])
+
+
+def _key_age_ms(policy: LeasePolicy) -> Ms:
+    """Dedup keys are kept as long as results are: a neighbour's dedup window may be the longer."""
+    return Ms(max(policy.dedup_window_ms, policy.retention_ms))

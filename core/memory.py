@@ -5,9 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from unswept.core.checks import shown
 from unswept.core.commands import Command
+from unswept.core.errors import MisuseError
 from unswept.core.units import StoreMs
-from unswept.core.world import Change, Decision, Table, World, classify, decide, event_key, put
+from unswept.core.world import (
+    Change,
+    Decision,
+    Table,
+    World,
+    all_commands,
+    classify,
+    decide,
+    event_key,
+    put,
+)
 
 R = TypeVar("R")
 
@@ -40,6 +52,8 @@ class MemoryStore:
 
     def execute(self, command: Command[R]) -> R:
         """Carry out one command and reply."""
+        if type(command) not in all_commands():
+            raise MisuseError(f"a store executes commands, got {shown(command)}")
         decision = decide(self.world, command, self._clock())
         self.apply(decision)
         return decision.reply

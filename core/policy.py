@@ -107,6 +107,8 @@ class LeasePolicy:
 
     def __attrs_post_init__(self) -> None:
         """Every validation, each with its reason."""
+        for name in _DURATIONS:  # those that were reckoned too
+            check_whole(name, getattr(self, name), 1, MAX_MS)
         beat, ttl = self.heartbeat_interval_ms, self.lease_ttl_ms
         # One beat lost must not lose the job.
         self._at_least("lease_ttl_ms", 2 * beat, "2 x heartbeat_interval_ms")
@@ -171,9 +173,9 @@ class LeasePolicy:
         return self.lease_ttl_ms // self.heartbeat_interval_ms - 1
 
     def flaps_survived(self, window_ms: int | None = None) -> int:
-        """How many flaps a clock step may come with: the greatest k for which the window is longer
-        than the owner's heartbeat + k x (its retry + the sweeper's gap); -1 where not even a bare
-        step is survived. (L12)"""
+        """How many flaps a clock step may surely come with: the greatest k for which the window is
+        longer than the owner's heartbeat + k x (its retry + the sweeper's gap); -1 where not even a
+        bare step is survived. The explorer finds that one more may be survived. (L12)"""
         window = self.confirm_after_ms if window_ms is None else window_ms
         return max(-1, (window - self.heartbeat_interval_ms - 1) // (2 * self.gap_ms))
 

@@ -129,8 +129,13 @@ def begin(policy: LeasePolicy, now: MonoMs) -> Sweeper:
     return Sweeper(policy, MonoMs(now + policy.sweep_interval_ms), {})
 
 
-def tick(sweeper: Sweeper, heart: Heart, now: MonoMs) -> Step:
-    """Time has passed: sweep what is ripe, and begin the next pass when it is due. (L10)"""
+def tick(sweeper: Sweeper, heart: Heart, now: MonoMs, own: Collection[str]) -> Step:
+    """Time has passed: sweep what is ripe, and begin the next pass when it is due. (L10)
+
+    `own` are the ids of the jobs that this instance holds by now: a grant that was acknowledged
+    only after its job was suspected ends the suspicion.
+    """
+    sweeper = _without(sweeper, own)
     if sweeper.look and now - sweeper.look.sent_at >= sweeper.policy.operation_timeout_ms:
         sweeper = failed(sweeper, sweeper.look.number, now)
     if heart.pulse is None or not hearts.may(heart, Act.SWEEP, now):
@@ -201,9 +206,13 @@ def failed(sweeper: Sweeper, number: int, now: MonoMs) -> Sweeper:
 def found_locked(sweeper: Sweeper, locked: Collection[str]) -> Sweeper:
     """A beat found these rows locked: their owners cannot renew them, so they are forgotten and
     must be seen anew."""
-    if not locked:
+    return _without(sweeper, locked)
+
+
+def _without(sweeper: Sweeper, job_ids: Collection[str]) -> Sweeper:
+    if sweeper.suspicions.keys().isdisjoint(job_ids):
         return sweeper
-    kept = {k: v for k, v in sweeper.suspicions.items() if k not in locked}
+    kept = {k: v for k, v in sweeper.suspicions.items() if k not in job_ids}
     return changed(sweeper, suspicions=kept)
 
 

@@ -50,6 +50,8 @@ class Birth:
     first_owner: str | None
     """Who admitted it; None for an enqueue or a withdrawal."""
     born_at: StoreMs
+    joined_to: str | None = None
+    """The twin that its admit was given instead of a job of its own: a late repeat gets it too."""
 
 
 @frozen
@@ -205,7 +207,8 @@ def _admit(world: World, cmd: c.Admit, now: StoreMs) -> Decision[r.Accepted | r.
     if key is not None and not cmd.fresh:
         twin = _twin(world, key, cmd.dedup_window_ms, now)
         if twin is not None:
-            return Decision(r.Joined(now, r.Standing.of(twin)))
+            used = Change(Table.IDS, cmd.job_id, Birth(cmd.owner, now, twin.id))
+            return Decision(r.Joined(now, r.Standing.of(twin)), (used,))
     job = jobs.admit(cmd.job_id, cmd.owner, cmd.transport, cmd.requeue, cmd.terms, now)
     keyed = () if key is None else (Change(Table.KEYS, key, DedupKey(cmd.job_id, now)),)
     return _born(job, cmd.owner, cmd.request, Kind.ADMIT, now, keyed)
@@ -248,10 +251,15 @@ def _born(
 
 def _born_before(world: World, job_id: str, first_owner: str | None, now: StoreMs) -> Decision[Any]:
     """An id is used once, ever: its first owner repeats, anybody else is refused. (L6)"""
-    job = world.jobs.get(job_id)
+    birth = world.ids[job_id]
+    job = world.jobs.get(birth.joined_to or job_id)
     if job is None:
         return Decision(r.Refused(now, Refusal.SPENT, None))
-    if world.ids[job_id].first_owner != first_owner:
+    if birth.joined_to is not None:
+        own = birth.first_owner == first_owner
+        joined = r.Joined(now, r.Standing.of(job))
+        return Decision(joined if own else r.Refused(now, Refusal.ID_USED, None))
+    if birth.first_owner != first_owner:
         return _refused(Refusal.ID_USED, job, now)
     return _repeated(job, now)
 
@@ -415,13 +423,20 @@ def _complete(world: World, cmd: c.Complete, now: StoreMs) -> Decision[c.Outcome
         kind = Kind.HEAL if healed else Kind.COMPLETE
         row = Change(Table.RESULTS, job.id, cmd.result)
         return _done(kind, job, after, now, cmd.owner, row)
-    if after is Refusal.ALREADY_TERMINAL and job.lease.status is cmd.outcome:
+    if after is Refusal.ALREADY_TERMINAL and _completed_so(world, job, cmd):
         return _repeated(job, now)
     events: tuple[Event, ...] = ()
     if 1 <= cmd.epoch < job.lease.epoch:
         stale = stale_result(job, cmd.epoch, cmd.owner, now)
         events = () if event_key(stale) in world.events else (stale,)
     return Decision(r.Refused(now, after, r.Standing.of(job)), events=events)
+
+
+def _completed_so(world: World, job: Job, cmd: c.Complete) -> bool:
+    """Was it a completion under this epoch that ended the job so? A withdrawal stored no result."""
+    kinds = (Kind.COMPLETE, Kind.HEAL)
+    done = any((job.id, cmd.epoch, kind) in world.events for kind in kinds)
+    return done and job.lease.status is cmd.outcome
 
 
 def stale_result(job: Job, epoch: int, owner: str, now: StoreMs) -> Event:
@@ -680,7 +695,8 @@ def _read_output(
 
 
 def _read_events(world: World, cmd: c.ReadEvents, now: StoreMs) -> Decision[r.EventsPage]:
-    page = tuple(islice(world.events.values(), cmd.after, cmd.after + cmd.limit))
+    after = min(cmd.after, len(world.events))
+    page = tuple(islice(world.events.values(), after, after + cmd.limit))
     return Decision(r.EventsPage(now, page, cmd.after + len(page)))
 
 

@@ -344,7 +344,7 @@ class Instance:
 
     def _tick_sweeper(self, now: MonoMs) -> None:
         look = self.sweeper.look
-        self.sweeper, effects = sweepers.tick(self.sweeper, self.heart, now)
+        self.sweeper, effects = sweepers.tick(self.sweeper, self.heart, now, self._own())
         if look is not None and self.sweeper.look is not look:
             self.watch_since = self.world.timeline.now
         self._do(effects)
@@ -372,7 +372,7 @@ class Instance:
     def _suspects(self, number: int, page: r.SuspectsPage) -> None:
         now = self.host.clock()
         before = self.sweeper.suspicions
-        own = {task.job_id for task in self.tasks.values() if task.held is not None}
+        own = self._own()
         self.sweeper, effects = sweepers.answered(self.sweeper, number, page, own, now)
         for job_id, old in before.items():
             new = self.sweeper.suspicions.get(job_id)
@@ -382,6 +382,12 @@ class Instance:
             self._sweep_at_first_sight(page, own)
         self._do(effects)
         self.tick()
+
+    def _own(self) -> set[str]:
+        """The jobs that this instance holds."""
+        if not self.sweeper.suspicions and self.sweeper.look is None:
+            return set()  # nothing that it could be asked for
+        return {task.job_id for task in self.tasks.values() if task.held is not None}
 
     def _sweep_at_first_sight(self, page: r.SuspectsPage, own: set[str]) -> None:
         targets = tuple(

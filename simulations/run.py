@@ -37,8 +37,6 @@ from unswept.spec.laws import BY_ID
 from unswept.spec.observations import Neglect, Send, Sight, Step, SweepTruth, Work
 
 HOUR: Final = 3_600_000
-_EPOCH: Final = 1_700_000_000_000
-"""Where the store clock begins; only differences matter."""
 _LOOK_EVERY: Final = 10_000
 """How often law L13 looks for neglected jobs."""
 _MEMORY: Final = 1_800_000

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import product
 from typing import TYPE_CHECKING, Final
 
-from attrs import define, frozen
+from attrs import frozen
 
 from unswept.core import lease as rules
 from unswept.core.lease import ACTIVE, MOVES, Kind, Lease, Move, RequeueRule, Status
@@ -63,18 +63,23 @@ def differences(moves: Mapping[Kind, Move] = MOVES) -> tuple[str, ...]:
 # The chart --------------------------------------------------------------------------------------
 
 
-@define
 class Walker:
-    """What the machine moves about; it binds `state` and `trigger` to it."""
+    """What the machine moves about."""
 
-    epoch: int = 0
+    state: str
+    """Set by the machine."""
+    trigger: Callable[[str], bool]
+    """Set by the machine: does it move?"""
+
+    def __init__(self) -> None:
+        self.epoch = 0
 
     def next_epoch(self) -> None:
         """The hold that was has ended."""
         self.epoch += 1
 
 
-def chart(walker: object, moves: Mapping[Kind, Move] = MOVES) -> Machine:
+def chart(walker: Walker, moves: Mapping[Kind, Move] = MOVES) -> Machine:
     """The machine of this table; a trigger is a move and the status that it reaches."""
     from transitions import Machine
 
@@ -94,7 +99,7 @@ def chart(walker: object, moves: Mapping[Kind, Move] = MOVES) -> Machine:
 
 def steps_of_chart(moves: Mapping[Kind, Move] = MOVES) -> frozenset[Step]:
     """Every step that the machine takes, found by trying every trigger in every state."""
-    walker = _BoundWalker()
+    walker = Walker()
     machine = chart(walker, moves)
     steps = set()
     for kind, leaves, aim in product(Kind, STATES, STATES):
@@ -106,13 +111,6 @@ def steps_of_chart(moves: Mapping[Kind, Move] = MOVES) -> frozenset[Step]:
         if walker.trigger(trigger):
             steps.add(Step(kind, leaves, walker.state, walker.epoch))
     return frozenset(steps)
-
-
-class _BoundWalker(Walker):
-    """A walker as the machine leaves it."""
-
-    state: str
-    trigger: Callable[[str], bool]
 
 
 def _arrows(kind: Kind, move: Move) -> Iterator[tuple[str, str]]:

@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 
 from unswept.adapters.cli.exit_codes import ExitCode
+from unswept.adapters.cli.explore import explore
 from unswept.adapters.cli.prove import prove
 from unswept.adapters.cli.simulate import simulate
 from unswept.core.errors import MisuseError, StoreError
@@ -21,6 +22,7 @@ app = typer.Typer(
 )
 app.command()(simulate)
 app.command()(prove)
+app.command()(explore)
 
 
 @app.callback()
@@ -37,4 +39,7 @@ def main() -> None:
         sys.exit(ExitCode.USAGE)
     except StoreError as error:
         Console(stderr=True).print(f"unswept: {error}", markup=False, soft_wrap=True)
+        sys.exit(ExitCode.UNDETERMINED)
+    except Exception:  # a harness that fails has found nothing out: exit 1 would say it had
+        Console(stderr=True).print_exception()
         sys.exit(ExitCode.UNDETERMINED)

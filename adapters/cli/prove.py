@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
@@ -77,11 +78,11 @@ def _chosen(only: str | None) -> dict[str, Theorem]:
     chosen = {
         name: each
         for name, each in known.items()
-        if fnmatchcase(name, only) or each.law.lower() == only.lower()
+        if fnmatchcase(name, only) or only.lower() in re.split(r"\W+", each.law.lower())
     }
     if not chosen:
-        laws = ", ".join(dict.fromkeys(each.law for each in known.values()))
-        raise MisuseError(f"--only must name a theorem, or one of {laws}, got {only}")
+        laws = dict.fromkeys(law for each in known.values() for law in re.split(r"\W+", each.law))
+        raise MisuseError(f"--only must name a theorem, or one of {', '.join(laws)}, got {only}")
     return chosen
 
 
@@ -127,8 +128,10 @@ def _print(
     elapsed: float,
 ) -> None:
     table = Table(title="Theorems", title_justify="left", box=None)
-    for heading in ("law", "theorem", "claim", "verdict"):
-        table.add_column(heading)
+    table.add_column("law")
+    table.add_column("theorem", overflow="fold")
+    table.add_column("claim")
+    table.add_column("verdict")
     table.add_column("s", justify="right")
     for name, each in chosen.items():
         finding = found[name]

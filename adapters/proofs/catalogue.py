@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from unswept.adapters.proofs import sql
+from typing import Final
+
+from unswept.adapters.proofs import assembled, sql
+from unswept.adapters.proofs.assembled import Database
+from unswept.adapters.sqlite.dialect import SqliteDialect
 from unswept.spec.theorems import catalogue
 from unswept.spec.theorems.theorem import Theorem
 
+DATABASES: Final = (Database("sqlite", SqliteDialect()),)
+
 
 def theorems() -> tuple[Theorem, ...]:
-    """All of them; reading the SQL needs sqlglot."""
-    return (*catalogue.THEOREMS, *sql.theorems("sqlite"))
+    """All of them; to read the SQL takes sqlglot."""
+    return (
+        *catalogue.THEOREMS,
+        *(each for database in DATABASES for each in sql.theorems(database.name)),
+        *(each for database in DATABASES for each in assembled.theorems(database)),
+    )

@@ -8,7 +8,7 @@ guessed at: then the theorem is undetermined.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from unswept.core.errors import MisuseError
@@ -16,9 +16,10 @@ from unswept.core.errors import MisuseError
 if TYPE_CHECKING:
     from sqlglot.expressions import Expression
 
-Row = Mapping[str, Any]
-"""Column to value; None is NULL."""
-Term = Callable[[Row, Row], Any]
+Row = Sequence[Any]
+"""The values of a row's columns, in an order that is known beforehand; None is NULL."""
+Params = Mapping[str, Any]
+Term = Callable[[Row, Params], Any]
 """The value of an expression, for a row and named parameters."""
 
 
@@ -31,7 +32,7 @@ def parsed(sql: str, reads: str) -> Expression:
     return expression  # type: ignore[no-any-return]
 
 
-def is_true(condition: Term, row: Row, params: Row) -> bool:
+def is_true(condition: Term, row: Row, params: Params) -> bool:
     """Does a WHERE with this condition take the row? NULL does not."""
     value = condition(row, params)
     return value is not None and bool(value)
@@ -47,45 +48,43 @@ def tested_columns(expression: Expression) -> Iterator[str]:
             yield column.name
 
 
-def compiled(expression: Expression) -> Term:
-    """The expression as a function."""
+def compiled(expression: Expression, columns: Sequence[str]) -> Term:
+    """The expression as a function of rows with these columns."""
     from sqlglot import expressions as e
+
+    def inner(tree: Expression) -> Term:
+        return compiled(tree, columns)
 
     match expression:
         case e.Paren():
-            return compiled(expression.this)
+            return inner(expression.this)
         case e.Column() if not expression.table:
-            return _column(expression.name)
+            return _column(columns.index(expression.name))
         case e.Placeholder():
             return _parameter(expression.name)
         case e.Null():
-            return lambda row, params: None
+            return _constant(None)
         case e.Literal():
             return _constant(str(expression.this) if expression.is_string else int(expression.this))
         case e.And():
-            return _and(compiled(expression.this), compiled(expression.expression))
+            return _and(inner(expression.this), inner(expression.expression))
         case e.Or():
-            return _or(compiled(expression.this), compiled(expression.expression))
+            return _or(inner(expression.this), inner(expression.expression))
         case e.Not():
-            return _not(compiled(expression.this))
+            return _not(inner(expression.this))
         case e.Is() if isinstance(expression.expression, e.Null):
-            return _is_null(compiled(expression.this))
+            return _is_null(inner(expression.this))
         case e.In() if not expression.args.get("query"):
-            return _in(compiled(expression.this), [compiled(x) for x in expression.expressions])
+            return _in(inner(expression.this), [inner(x) for x in expression.expressions])
         case e.Coalesce():
-            return _coalesce([compiled(expression.this), *map(compiled, expression.expressions)])
+            return _coalesce([inner(x) for x in (expression.this, *expression.expressions)])
         case e.Case() if expression.this is None:
+            arms = [(inner(arm.this), inner(arm.args["true"])) for arm in expression.args["ifs"]]
             default = expression.args.get("default")
-            return _case(
-                [
-                    (compiled(arm.this), compiled(arm.args["true"]))
-                    for arm in expression.args["ifs"]
-                ],
-                compiled(default) if default is not None else _constant(None),
-            )
+            return _case(arms, _constant(None) if default is None else inner(default))
     for kind, function in _operators().items():
         if type(expression) is kind:
-            return _strict(function, compiled(expression.this), compiled(expression.expression))
+            return _strict(function, inner(expression.this), inner(expression.expression))
     raise MisuseError(f"no proof can read this SQL yet: {expression.sql()}")
 
 
@@ -107,8 +106,8 @@ def _operators() -> Mapping[type, Callable[[Any, Any], Any]]:
 _NULL: Final = None
 
 
-def _column(name: str) -> Term:
-    return lambda row, params: row[name]
+def _column(place: int) -> Term:
+    return lambda row, params: row[place]
 
 
 def _parameter(name: str) -> Term:
@@ -122,7 +121,7 @@ def _constant(value: Any) -> Term:
 def _strict(function: Callable[[Any, Any], Any], left: Term, right: Term) -> Term:
     """NULL on either side makes NULL."""
 
-    def term(row: Row, params: Row) -> Any:
+    def term(row: Row, params: Params) -> Any:
         a, b = left(row, params), right(row, params)
         return _NULL if a is None or b is None else function(a, b)
 
@@ -130,7 +129,7 @@ def _strict(function: Callable[[Any, Any], Any], left: Term, right: Term) -> Ter
 
 
 def _and(left: Term, right: Term) -> Term:
-    def term(row: Row, params: Row) -> Any:
+    def term(row: Row, params: Params) -> Any:
         a = left(row, params)
         if a is not None and not a:
             return False
@@ -143,7 +142,7 @@ def _and(left: Term, right: Term) -> Term:
 
 
 def _or(left: Term, right: Term) -> Term:
-    def term(row: Row, params: Row) -> Any:
+    def term(row: Row, params: Params) -> Any:
         a = left(row, params)
         if a is not None and a:
             return True
@@ -156,7 +155,7 @@ def _or(left: Term, right: Term) -> Term:
 
 
 def _not(of: Term) -> Term:
-    def term(row: Row, params: Row) -> Any:
+    def term(row: Row, params: Params) -> Any:
         a = of(row, params)
         return _NULL if a is None else not a
 
@@ -176,7 +175,7 @@ def _in(of: Term, members: list[Term]) -> Term:
 
 
 def _coalesce(terms: list[Term]) -> Term:
-    def term(row: Row, params: Row) -> Any:
+    def term(row: Row, params: Params) -> Any:
         for each in terms:
             value = each(row, params)
             if value is not None:
@@ -187,7 +186,7 @@ def _coalesce(terms: list[Term]) -> Term:
 
 
 def _case(arms: list[tuple[Term, Term]], default: Term) -> Term:
-    def term(row: Row, params: Row) -> Any:
+    def term(row: Row, params: Params) -> Any:
         for condition, value in arms:
             if is_true(condition, row, params):
                 return value(row, params)

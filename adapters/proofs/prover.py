@@ -7,18 +7,20 @@ below are the library's own, and are drawn as `unswept.spec.theorems.drawn` says
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
-from enum import StrEnum
-from functools import cache
+from enum import Enum, StrEnum
 from inspect import BoundArguments
-from typing import Any, Final
+from typing import Any, Final, get_type_hints
 
 from attrs import fields_dict, frozen, has
 
-from unswept.core.lease import Lease, RequeueRule, Status
+from unswept.adapters.proofs.cases import Carried, Case
+from unswept.core.lease import Lease, Status
+from unswept.core.policy import LeasePolicy
 from unswept.spec.theorems.drawn import Asked, Name, lease_of, least_epoch
-from unswept.spec.theorems.theorem import Claim, Edit, Theorem
+from unswept.spec.theorems.theorem import Claim, Edit, Reading, Theorem
 
 SECONDS: Final = 120.0
 """The processor time that one theorem may take; each needs a small part of it."""
@@ -77,12 +79,14 @@ def _contract(__return__: bool | None) -> bool:
     return True
 
 
-def _search(claim: Claim, expected: Callable[[Any], bool]) -> Finding:
+def _search(claim: Claim | Reading, expected: Callable[[Any], bool]) -> Finding:
+    if isinstance(claim, Reading):
+        return _read(claim, expected)
     from crosshair.core_and_libs import MessageType, analyze_function, run_checkables
     from crosshair.options import AnalysisKind, AnalysisOptionSet
     from crosshair.register_contract import clear_contract_registrations, register_contract
 
-    _draw_our_types()
+    _teach(claim)
     options = AnalysisOptionSet(
         report_all=True,
         per_condition_timeout=SECONDS,
@@ -96,11 +100,13 @@ def _search(claim: Claim, expected: Callable[[Any], bool]) -> Finding:
             (post,) = checkable.conditions.post
             question = replace(post, evaluate=lambda names: expected(names["__return__"]))
             checkable.conditions = replace(
-                checkable.conditions, post=[question], counterexample_description_maker=_told
+                checkable.conditions,
+                post=[question],
+                counterexample_description_maker=_teller(claim),
             )
         messages = run_checkables(checkables)
     finally:
-        clear_contract_registrations()
+        clear_contract_registrations()  # type: ignore[no-untyped-call]
     seconds = time.perf_counter() - began
     refuting = (MessageType.POST_FAIL, MessageType.POST_ERR, MessageType.EXEC_ERR)
     found = [message for message in messages if message.state in refuting]
@@ -112,19 +118,33 @@ def _search(claim: Claim, expected: Callable[[Any], bool]) -> Finding:
     return Finding(Verdict.UNDETERMINED, reasons or "nothing could be checked", seconds)
 
 
+def _read(claim: Reading, expected: Callable[[Any], bool]) -> Finding:
+    began = time.perf_counter()
+    offence = claim.offence()
+    verdict = Verdict.PROVED if expected(offence is None) else Verdict.REFUTED
+    return Finding(verdict, offence or claim.subject, time.perf_counter() - began)
+
+
 # What is drawn ----------------------------------------------------------------------------------
 
+_KNOWN: Final[set[object]] = set()
+"""The types that CrossHair has been told of, in this process."""
 
-@cache
-def _draw_our_types() -> None:
-    """Tell CrossHair, once per process, how leases, ids and policies are drawn."""
+
+def _teach(claim: Claim) -> None:
+    """Tell CrossHair how the parameters of a claim are drawn: a type may say so itself."""
     from crosshair.core import register_type
     from crosshair.core_and_libs import _make_registrations
 
-    _make_registrations()
-    register_type(Name, lambda draw: draw(int))  # type: ignore[arg-type]
-    register_type(Lease, _draw_lease)
-    register_type(Asked, _draw_asked)
+    if not _KNOWN:
+        _make_registrations()  # type: ignore[no-untyped-call]
+        register_type(Name, lambda draw: draw(int))
+        register_type(Lease, _draw_lease)
+        _KNOWN.update((Name, Lease))
+    for kind in get_type_hints(claim).values():
+        if hasattr(kind, "drawn") and kind not in _KNOWN:
+            register_type(kind, kind.drawn)
+            _KNOWN.add(kind)
 
 
 def _draw_lease(draw: Any) -> Lease:
@@ -153,32 +173,61 @@ def _at_least(draw: Any, number: Any, bound: int) -> None:
     draw.space.add(number.var >= bound)
 
 
-def _draw_asked(draw: Any) -> Asked:
-    whole = ("owner", "epoch", "beats", "ttl_ms", "confirm_ms", "choice")
-    return Asked(
-        **{name: draw(int, f"_{name}") for name in whole},
-        force=draw(bool, "_force"),
-        queue_deadline_at=draw(int, "_queue_deadline_at"),
-        now=draw(int, "_now"),
-    )
-
-
 # What is told -----------------------------------------------------------------------------------
 
 
-def _told(arguments: BoundArguments, result: object, _: object) -> tuple[str, str]:
-    """The drawn values in words."""
-    said = [f"{name} = {_words(value)}" for name, value in arguments.arguments.items()]
-    return "; ".join(said), "None"
+def _teller(claim: Claim) -> Callable[[BoundArguments, object, object], tuple[str, str]]:
+    """Says a counterexample in words: the drawn values that the claim looked at."""
+
+    def told(arguments: BoundArguments, result: object, _: object) -> tuple[str, str]:
+        drawn = dict(arguments.arguments)
+        said = "; ".join(f"{name}: {_words(value)}" for name, value in _noted(claim, drawn).items())
+        return said, "None"  # CrossHair would add what the claim returned
+
+    return told
+
+
+class _Noted:
+    """What a caller says, as far as it was read."""
+
+    def __init__(self, asked: Asked) -> None:
+        self._asked = asked
+        self.read: dict[str, Any] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._asked, name)
+        self.read[name] = value
+        return value
+
+
+def _noted(claim: Claim, drawn: dict[str, Any]) -> dict[str, Any]:
+    """The drawn values, without what nobody read of what a caller says."""
+    noted = {name: _Noted(value) for name, value in drawn.items() if isinstance(value, Asked)}
+    with suppress(Exception):
+        claim(**{**drawn, **noted})
+    return {**drawn, **{name: each.read for name, each in noted.items() if each.read}}
 
 
 def _words(value: object) -> str:
-    if isinstance(value, (Status, RequeueRule)):
-        return value.value
-    if has(type(value)):
-        inner = [(name, getattr(value, name)) for name in fields_dict(type(value))]
-        return "(" + ", ".join(f"{name} {_words(field)}" for name, field in inner) + ")"
-    return str(value)
+    if isinstance(value, Enum):
+        return str(value.value)
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_words(each)}" for name, each in value.items())
+    if isinstance(value, LeasePolicy):
+        return f"heartbeat {value.heartbeat_interval_ms}, timeout {value.operation_timeout_ms}"
+    if isinstance(value, Case):
+        said = {name: each for name, each in value.params.items() if not has(type(each))}
+        return f"{_words(value.job)}; {_words(said)}"
+    if isinstance(value, tuple):
+        return ", ".join(map(_words, value))
+    if not has(type(value)):
+        return str(value)
+    kind: Any = type(value)
+    named = {name: getattr(value, name) for name in fields_dict(kind)}
+    told = {name: each for name, each in named.items() if not isinstance(each, Carried | None)}
+    if isinstance(value, Lease):
+        return f"{told.pop('status').value} ({_words(told)})"
+    return f"({_words(told)})"
 
 
 def _example(message: str) -> str:

@@ -37,6 +37,9 @@ def show_all(names: Iterable[str], workers: int) -> Iterator[tuple[str, Shown]]:
 
 
 def _each(run: Callable[[str], T], names: Iterable[str], workers: int) -> Iterator[tuple[str, T]]:
+    if workers == 1:
+        yield from ((name, run(name)) for name in names)
+        return
     # Spawned: a prover's state must not be copied into another process halfway.
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         running: dict[Future[T], str] = {pool.submit(run, name): name for name in names}

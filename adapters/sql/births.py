@@ -74,6 +74,7 @@ def list_instances(q: Queries, cmd: c.ListInstances) -> Script[r.Instances]:
 
 def admit(q: Queries, cmd: c.Admit) -> Script[r.Accepted | r.Joined | r.Refused]:
     """Locks the dedup key, then looks for its own id, and only then uses the key. (L6, L15)"""
+    known: r.Accepted | r.Joined | r.Refused
     key = _dedup_key(cmd.request)
     newest = None
     if key is not None:
@@ -82,13 +83,15 @@ def admit(q: Queries, cmd: c.Admit) -> Script[r.Accepted | r.Joined | r.Refused]
     if newest is not None and not cmd.fresh:
         rows = yield Statement(q.read_id, {"id": cmd.job_id})
         if rows:
-            return (yield from _born_before(q, cmd.job_id, cmd.owner))
+            known = yield from _born_before(q, cmd.job_id, cmd.owner)
+            return known
         twin = yield from _twin(q, newest, cmd)
         if twin is not None:
             return twin
     now = yield from _bear(q, cmd.job_id, cmd.owner)
     if now is None:
-        return (yield from _born_before(q, cmd.job_id, cmd.owner))
+        known = yield from _born_before(q, cmd.job_id, cmd.owner)
+        return known
     if key is not None:
         yield Statement(q.put_key, {**key, "id": cmd.job_id, "now": now})
     params = {
@@ -106,7 +109,8 @@ def enqueue(q: Queries, cmd: c.Enqueue) -> Script[c.Outcome]:
     """A job that nobody owns until a claim. (L6)"""
     now = yield from _bear(q, cmd.job_id, None)
     if now is None:
-        return (yield from _born_before(q, cmd.job_id, None))
+        known: c.Outcome = yield from _born_before(q, cmd.job_id, None)
+        return known
     params = {
         "id": cmd.job_id,
         "requeue": cmd.requeue.value,
@@ -176,6 +180,8 @@ def _twin(q: Queries, newest: str, cmd: c.Admit) -> Script[r.Joined | None]:
     twin = job_of(rows[0])
     if not may_join(twin, cmd.dedup_window_ms, now):
         return None
+    used = {"id": cmd.job_id, "owner": cmd.owner, "now": now, "joined_to": twin.id}
+    yield Statement(q.bear_id, used)
     return r.Joined(now, r.Standing.of(twin))
 
 
@@ -183,22 +189,27 @@ def _bear(q: Queries, job_id: str, owner: str | None) -> Script[StoreMs | None]:
     """Uses the id and gives the store time; None where it has been used. Waits for whoever is
     using it now, so the time that counts is read after. (L6)"""
     born_at = yield CLOCK
-    rows = yield Statement(q.bear_id, {"id": job_id, "owner": owner, "now": born_at[0][0]})
+    used = {"id": job_id, "owner": owner, "now": born_at[0][0], "joined_to": None}
+    rows = yield Statement(q.bear_id, used)
     if not rows:
         return None
     now = yield CLOCK
     return StoreMs(now[0][0])
 
 
-def _born_before(q: Queries, job_id: str, first_owner: str | None) -> Script[c.Outcome]:
+def _born_before(q: Queries, job_id: str, first_owner: str | None) -> Script[Any]:
     """An id is used once, ever: its first owner repeats, anybody else is refused. (L6)"""
     ids = yield Statement(q.read_id, {"id": job_id})
-    rows = yield Statement(q.read_job, {"id": job_id})
+    owner, joined_to = ids[0]
+    rows = yield Statement(q.read_job, {"id": joined_to or job_id})
     now = yield from read_clock()
     if not rows:
         return r.Refused(now, Refusal.SPENT, None)
     job = job_of(rows[0])
-    if ids[0][0] != first_owner:
+    if joined_to is not None:
+        own = owner == first_owner
+        return r.Joined(now, r.Standing.of(job)) if own else r.Refused(now, Refusal.ID_USED, None)
+    if owner != first_owner:
         return refused(Refusal.ID_USED, job, now)
     return repeated(job, now)
 

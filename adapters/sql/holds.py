@@ -166,7 +166,11 @@ def complete(q: Queries, cmd: c.Complete) -> Script[c.Outcome]:
     core_says = jobs.complete(job, cmd.owner, cmd.epoch, cmd.outcome, now)
     reason = why(core_says, transition, job.id)
     if reason is Refusal.ALREADY_TERMINAL and job.lease.status is cmd.outcome:
-        return repeated(job, now)
+        for done_by in (COMPLETE, HEAL):  # a withdrawal ends a job too, and stores no result
+            params = {"id": job.id, "epoch": cmd.epoch, "kind": done_by.kind.value}
+            rows = yield Statement(q.find_event, params)
+            if rows:
+                return repeated(job, now)
     if 1 <= cmd.epoch < job.lease.epoch:
         stale = stale_result(job, cmd.epoch, cmd.owner, now)
         params = {"id": job.id, "epoch": cmd.epoch, "kind": stale.kind.value}

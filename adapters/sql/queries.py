@@ -158,10 +158,11 @@ class Queries:
     def _ids_and_keys(self) -> None:
         ids, keys = self._table("job_ids"), self._table("dedup_keys")
         self.bear_id = self._text(
-            f"INSERT INTO {ids} (id, first_owner, born_at) VALUES (:id, :owner, :now)"
+            f"INSERT INTO {ids} (id, first_owner, born_at, joined_to)"
+            f" VALUES (:id, :owner, :now, :joined_to)"
             f" ON CONFLICT (id) DO NOTHING RETURNING id"
         )
-        self.read_id = self._text(f"SELECT first_owner FROM {ids} WHERE id = :id")
+        self.read_id = self._text(f"SELECT first_owner, joined_to FROM {ids} WHERE id = :id")
         self.read_ids = self._text(f"SELECT id FROM {ids} WHERE id IN ({self.dialect.ids})")
         self.lock_key = self._text(self.dialect.lock_key(keys))
         self.put_key = self._text(

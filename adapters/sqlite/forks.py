@@ -4,6 +4,9 @@ The library keeps, per process, what it knows of each file's locks. A child that
 believe in locks that the system took from it, and so could damage the file, also through a
 connection of its own. Hence all connections are closed before the fork; parent and child connect
 anew at their next command.
+
+A connection that is in use for longer than a command may wait cannot be closed, and the fork goes
+on without. The parent notices nothing; the child is kept away from that file for good.
 """
 
 from __future__ import annotations
@@ -13,16 +16,19 @@ import threading
 import weakref
 from typing import Final, Protocol
 
+from unswept.adapters.sqlite.files import FileId
+from unswept.core.errors import StoreUnavailableError
+
 
 class Forkable(Protocol):
     """What a store does around a fork."""
 
     def before_fork(self) -> None:
-        """Take all locks, and close all files."""
+        """Take all locks that can be had in time, and close what they guard."""
         ...
 
-    def after_fork(self, *, in_child: bool) -> None:
-        """Release all locks."""
+    def after_fork(self, *, in_child: bool) -> FileId | None:
+        """Release all locks; gives the file that was not closed, which the child must not use."""
         ...
 
 
@@ -31,6 +37,7 @@ class _Forks:
         self._lock = threading.Lock()
         self._open: weakref.WeakSet[Forkable] = weakref.WeakSet()
         self._held: list[Forkable] = []
+        self._spoiled: frozenset[FileId] = frozenset()
 
     def add(self, store: Forkable) -> None:
         with self._lock:
@@ -43,8 +50,9 @@ class _Forks:
             store.before_fork()
 
     def after(self, *, in_child: bool) -> None:
-        for store in self._held:
-            store.after_fork(in_child=in_child)
+        carried = {store.after_fork(in_child=in_child) for store in self._held}
+        if in_child:
+            self._spoiled |= {file for file in carried if file is not None}
         self._held = []
         self._lock.release()
 
@@ -53,6 +61,9 @@ class _Forks:
 
     def in_child(self) -> None:
         self.after(in_child=True)
+
+    def is_spoiled(self, file: FileId) -> bool:
+        return file in self._spoiled
 
 
 _FORKS: Final = _Forks()
@@ -68,3 +79,13 @@ if hasattr(os, "register_at_fork"):  # there is no fork on Windows
 def guard(store: Forkable) -> None:
     """From now on, for as long as the store exists."""
     _FORKS.add(store)
+
+
+def check(file: FileId, path: str) -> None:
+    """Refuse a file that was in use while this process was forked."""
+    if _FORKS.is_spoiled(file):
+        raise StoreUnavailableError(
+            f"{path}: this process was forked in the middle of a command on that file, so that"
+            " SQLite cannot use it safely here; nothing was written. Fork while the store is idle,"
+            " or start the process by spawn or exec"
+        )

@@ -19,19 +19,31 @@ _SHORTEST_S, _LONGEST_S = 0.000_2, 0.001_5
 """Drawn anew for each try, so that two waiters do not keep step."""
 
 
-def patiently(attempt: Callable[[], T], timeout_ms: int) -> T:
-    """What `attempt` gives once SQLite is not busy; its error if it still is after `timeout_ms`.
+class Wait:
+    """How long one command may wait in all, whatever for: its turn, a connection, the write lock.
 
-    The attempt must have done nothing when it fails as busy.
+    Waits that each had the whole timeout would add up to several of it.
     """
-    give_up = None
+
+    def __init__(self, timeout_ms: int) -> None:
+        self._until = time.monotonic() + timeout_ms / 1000
+
+    @property
+    def left_s(self) -> float:
+        """What is left of it, in seconds; never below 0."""
+        return max(0.0, self._until - time.monotonic())
+
+
+def patiently(attempt: Callable[[], T], wait: Wait) -> T:
+    """What `attempt` gives once SQLite is not busy; its error if it still is when the wait is over.
+
+    It is tried at least once, and must have done nothing when it fails as busy.
+    """
     while True:
         try:
             return attempt()
         except sqlite3.OperationalError as error:
-            now = time.monotonic()
-            give_up = now + timeout_ms / 1000 if give_up is None else give_up
-            if not is_busy(error) or now >= give_up:
+            if not is_busy(error) or not wait.left_s:
                 raise
         time.sleep(random.uniform(_SHORTEST_S, _LONGEST_S))
 

@@ -11,6 +11,7 @@ from typing import Final
 
 from unswept.adapters.sql.migrations import Migration, load, printed
 from unswept.adapters.sqlite.dialect import PREFIX
+from unswept.core.checks import shown
 from unswept.core.errors import NotAStoreError, StoreVersionError
 
 MIGRATIONS: Final = load("unswept.adapters.sqlite")
@@ -35,15 +36,64 @@ def schema_sql() -> str:
     return f"BEGIN IMMEDIATE;\n\n{_CREATE}\n{printed(MIGRATIONS)}\n{recorded}\nCOMMIT;\n"
 
 
-def found_version(connection: sqlite3.Connection) -> int:
-    """The version that stands in the file; 0 where it holds nothing of ours."""
-    tables = connection.execute(
-        "SELECT name FROM sqlite_master WHERE type = 'table' AND name = ?", (_TABLE,)
+def found_version(connection: sqlite3.Connection, path: str) -> int:
+    """The version that stands in the file; 0 where it holds nothing of ours.
+
+    Refuses what bears our names but was made by somebody else.
+    """
+    # One look for both questions: between two, another process may have made the store.
+    ours = connection.execute(
+        # SQLite takes names that differ in case for the same.
+        "SELECT type, name FROM sqlite_master WHERE lower(substr(name, 1, ?)) = ? ORDER BY name",
+        (len(PREFIX), PREFIX),
     ).fetchall()
-    if not tables:
-        return 0
-    rows = connection.execute(f"SELECT coalesce(max(number), 0) FROM {_TABLE}").fetchall()
-    return int(rows[0][0])
+    if ("table", _TABLE) in ours:
+        return max(_recorded(connection, path))
+    if ours:
+        raise NotAStoreError(
+            f"{path}: expected no tables named {PREFIX}... in a database without {_TABLE}, found"
+            f" {', '.join(name for _, name in ours)}. Rename them, or name another path"
+        )
+    return 0
+
+
+def _recorded(connection: sqlite3.Connection, path: str) -> list[int]:
+    """The numbers of the migrations that were applied; there is at least one."""
+    columns = connection.execute(f"SELECT name FROM pragma_table_info('{_TABLE}')").fetchall()
+    numbers: list[object] = []
+    if ("number",) in columns:
+        rows = connection.execute(f"SELECT number FROM {_TABLE} ORDER BY number").fetchall()
+        numbers = [number for (number,) in rows]
+    known = [number for number in numbers if isinstance(number, int) and number >= 1]
+    if not known or known != numbers:
+        raise NotAStoreError(
+            f"{path}: expected the numbers of migrations in {_TABLE}, found {shown(numbers)}: no"
+            " unswept made that table. It was left as it was; name another path"
+        )
+    return known
+
+
+def check_tables(connection: sqlite3.Connection, found: int, path: str) -> None:
+    """Refuse a file in which tables of the version that it claims to have are missing."""
+    made = sqlite3.connect(":memory:", isolation_level=None)
+    try:
+        for migration in MIGRATIONS[:found]:
+            for statement in migration.statements:
+                made.execute(statement)
+        missing = _tables(made) - _tables(connection)
+    finally:
+        made.close()
+    if missing:
+        raise NotAStoreError(
+            f"{path}: expected the tables of schema version {found}, found none named"
+            f" {', '.join(sorted(missing))}. It was left as it was; restore a backup, or name"
+            " another path"
+        )
+
+
+def _tables(connection: sqlite3.Connection) -> set[str]:
+    rows = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    return {name for (name,) in rows if name.startswith(PREFIX)}
 
 
 def check_version(found: int, path: str, *, migrate: bool) -> None:
@@ -68,10 +118,9 @@ def migrate(connection: sqlite3.Connection, path: str) -> None:
     """
     connection.execute("BEGIN IMMEDIATE")
     try:
-        found = found_version(connection)
+        found = found_version(connection, path)
         check_version(found, path, migrate=True)
         if found == 0:
-            _refuse_strangers(connection, path)
             connection.execute(_CREATE)
         for migration in MIGRATIONS[found:]:
             _apply(connection, migration)
@@ -80,19 +129,6 @@ def migrate(connection: sqlite3.Connection, path: str) -> None:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
-
-
-def _refuse_strangers(connection: sqlite3.Connection, path: str) -> None:
-    """Tables with our prefix that no migration made are somebody else's."""
-    rows = connection.execute(
-        "SELECT name FROM sqlite_master WHERE substr(name, 1, ?) = ? ORDER BY name",
-        (len(PREFIX), PREFIX),
-    ).fetchall()
-    if rows:
-        raise NotAStoreError(
-            f"{path}: expected no tables named {PREFIX}... in a database without {_TABLE}, found"
-            f" {', '.join(row[0] for row in rows)}. Rename them, or name another path"
-        )
 
 
 def _apply(connection: sqlite3.Connection, migration: Migration) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 import time
 from collections.abc import Callable
 from types import TracebackType
@@ -11,13 +10,16 @@ from typing import Final, TypeVar
 
 from unswept.adapters.sql.queries import Queries
 from unswept.adapters.sql.scripts import SCRIPTS
-from unswept.adapters.sqlite import forks, opening
+from unswept.adapters.sql.steps import Mode
+from unswept.adapters.sqlite import files, forks, opening
 from unswept.adapters.sqlite.connection import Connection
 from unswept.adapters.sqlite.dialect import SqliteDialect
-from unswept.adapters.sqlite.opening import Durability
+from unswept.adapters.sqlite.files import FileId
+from unswept.adapters.sqlite.opening import Durability, Opener
+from unswept.adapters.sqlite.patience import Wait
 from unswept.core.checks import check_bool, check_whole, shown
 from unswept.core.commands import Command, Heartbeat
-from unswept.core.errors import MisuseError
+from unswept.core.errors import MisuseError, StoreUnavailableError
 from unswept.core.units import StoreMs
 
 R = TypeVar("R")
@@ -49,35 +51,52 @@ class SqliteStore:
         busy_timeout_ms: int = 5_000,
         migrate: bool = True,
     ) -> None:
-        """Open the store. `busy_timeout_ms` is how long a command waits for another writer."""
+        """Open the store. `busy_timeout_ms` is how long a command waits in all: for other threads,
+        and for other processes."""
         opening.check_library()
         check_whole("busy_timeout_ms", busy_timeout_ms, 0, 2**31 - 1)
         check_bool("migrate", migrate)
-        self.path = opening.path_of(path_or_url)
-        self._durability = _durability(durability)
+        if clock is not None and not callable(clock):
+            raise MisuseError(f"clock must be a callable or None, got {shown(clock)}")
+        self.path = files.path_of(path_or_url)
         self._busy_timeout_ms = busy_timeout_ms
-        self._migrate = migrate
         self._gone: str | None = None
         self._clock = system_clock if clock is None else clock
+        self._opener = Opener(self.path, _durability(durability), migrate=migrate)
         self._main = self._connection()
-        # A heartbeat waits for no other command of its process, only for the file's write lock.
+        # Heartbeats and reads wait for no other command of their process: a heartbeat only for the
+        # file's write lock, a read for nothing. What is in memory has one connection for all.
         self._beats = self._main if self._in_memory else self._connection()
+        self._reads = self._main if self._in_memory else self._connection()
+        self._in_use_at_fork: tuple[Connection, ...] = ()
+        forks.guard(self)  # before the file is open, so that no fork finds it so
         with self._main.lock:
             self._main.open()
-        forks.guard(self)
 
     def execute(self, command: Command[R]) -> R:
         """Carry out one command and reply. Raises `StoreError` where the outside world fails."""
-        entry = SCRIPTS[type(command)]
-        connection = self._beats if isinstance(command, Heartbeat) else self._main
-        with connection.lock:
+        entry = SCRIPTS.get(type(command))
+        if entry is None:
+            raise MisuseError(f"expected a command of unswept, got {shown(command)}")
+        wait = Wait(self._busy_timeout_ms)
+        # On any of them: a write beside one's own would wait for itself just the same.
+        for each in self._connections:
+            each.lock.check_free_here()
+        connection = self._for(command, entry.mode)
+        lock = connection.lock
+        lock.take(wait)
+        try:
             if self._gone is not None:
                 raise MisuseError(self._gone)
-            reply: R = connection.run(entry.mode, lambda: entry.script(QUERIES, command))
+            reply: R = connection.run(entry.mode, lambda: entry.script(QUERIES, command), wait)
             return reply
+        finally:
+            lock.give_back()
 
     def close(self) -> None:
         """Close the file; a closed store carries out nothing more."""
+        for connection in self._connections:
+            connection.lock.check_free_here()
         self._gone = f"{self!r} is closed; open the store anew"
         for connection in self._connections:
             with connection.lock:
@@ -85,33 +104,45 @@ class SqliteStore:
 
     @property
     def _in_memory(self) -> bool:
-        return self.path == opening.MEMORY
+        return self.path == files.MEMORY
 
     @property
     def _connections(self) -> tuple[Connection, ...]:
-        return (self._main,) if self._in_memory else (self._main, self._beats)
+        return (self._main,) if self._in_memory else (self._main, self._beats, self._reads)
 
     def _connection(self) -> Connection:
-        return Connection(self.path, self._connect, self._clock, self._busy_timeout_ms)
+        return Connection(self._opener, self._clock, self._busy_timeout_ms)
 
-    def _connect(self) -> sqlite3.Connection:
-        return opening.connect(
-            self.path, self._durability, self._busy_timeout_ms, migrate=self._migrate
-        )
+    def _for(self, command: Command[R], mode: Mode) -> Connection:
+        if isinstance(command, Heartbeat):
+            return self._beats
+        return self._reads if mode is Mode.READ else self._main
 
     def before_fork(self) -> None:
         """Close the file, and let no thread open it until the fork is over."""
+        wait = Wait(self._busy_timeout_ms)
+        in_use = []
         for connection in self._connections:
-            connection.lock.acquire()
+            try:
+                connection.lock.take(wait)
+            except (MisuseError, StoreUnavailableError):
+                in_use.append(connection)
+                continue
             if not self._in_memory:
                 connection.close()
+        self._in_use_at_fork = tuple(in_use)
 
-    def after_fork(self, *, in_child: bool) -> None:
+    def after_fork(self, *, in_child: bool) -> FileId | None:
         """The next command connects; what is in memory stays with the parent."""
         if in_child and self._in_memory:
             self._gone = f"{self!r} is in its parent's memory; a fork cannot share it"
+        in_use, self._in_use_at_fork = self._in_use_at_fork, ()
         for connection in self._connections:
-            connection.lock.release()
+            if connection not in in_use:
+                connection.lock.give_back()
+            elif in_child:
+                connection.abandon()
+        return self._opener.file if in_use else None
 
     def __enter__(self) -> SqliteStore:
         return self

@@ -4,13 +4,17 @@ Both hearts, the sweeper and the store's `decide` are the real functions of the 
 ticks, and every state is told relative to now: by the time-shift theorem nothing depends on when it
 happens, so that states that differ only in when are one state, and there are finitely many.
 
-A message is executed and answered in the tick in which it was sent, or it is lost; only a sweep may
-stay on its way for ever. A registration is answered at once where the store is up.
+A message is executed in the tick in which it was sent, and answered at once, or it is lost. But a
+beat may wait for as long as its answer would be in time, which is longer than its tick only where
+the operation timeout is longer than one, and a sweep may stay on its way for ever. A registration
+is answered at once where the store is up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from attrs import evolve, frozen
@@ -29,6 +33,7 @@ from unswept.core.sweeper import Look, Suspicion, Sweeper
 from unswept.core.units import MonoMs, StoreMs
 from unswept.core.world import Birth, World, decide
 from unswept.spec.explorer.designs import Design, Faults, Mix, policy_of
+from unswept.spec.explorer.happenings import What
 
 NOW: Final = MonoMs(10_000)
 """The time in every state, on both instances' clocks and on the store's."""
@@ -36,26 +41,24 @@ STORE_NOW: Final = StoreMs(10_000)
 JOB: Final = "job"
 OWNER: Final = "owner"
 SWEEPER: Final = "sweeper"
-
-DEPARTURE: Final = "departure"
-"""The kind of a tick's passing, in which a sweep may be sent."""
-STEP_FORWARD: Final = "step forward"
-STEP_BACK: Final = "step back"
-DOWN: Final = "down"
-UP: Final = "up"
-LOCK: Final = "lock"
-UNLOCK: Final = "unlock"
-
 _BEATS: Final = 1_000
 """The job's beats in every state; only whether a stamp is the present one matters."""
 _OLDER: Final = _BEATS - 1
 
 
+class Kind(StrEnum):
+    """The messages; the rival is the instance that sweeps."""
+
+    OWNER_BEAT = "owner beat"
+    RIVAL_BEAT = "rival beat"
+    LOOK = "look"
+    SWEEP = "sweep"
+
+
 class Message(NamedTuple):
     """A request that is on its way, or its answer."""
 
-    kind: str
-    """owner beat, rival beat, look or sweep."""
+    kind: Kind
     seen: tuple[int, int] = (0, 0)
     """Of a sweep and a look's answer: (beats, deadline) of the stamp that was seen, if any."""
     locked: bool = False
@@ -86,10 +89,8 @@ class State:
 class Move(NamedTuple):
     """One thing that may happen next."""
 
-    kind: str
-    """What it is about: one of the kinds of messages, a sweep's departure, or a fault."""
-    text: str
-    """What happens, in words; empty: nothing that is worth a word."""
+    what: What | None
+    """None: nothing but that a tick passes."""
     state: State
     ticks: int
 
@@ -169,10 +170,18 @@ class Model:
             yield self._step_forward(state)
             return
         yield from self._faults(state)
-        if all(message.kind == "sweep" for message in state.messages):
+        if all(self._may_wait(state, message) for message in state.messages):
             after = self._advance(state)
             sends = _sweeps(after) > _sweeps(state)
-            yield Move(DEPARTURE, "the sweeper sends its sweep" if sends else "", after, 1)
+            yield Move(What.SENDS if sends else None, after, 1)
+
+    def _may_wait(self, state: State, message: Message) -> bool:
+        """May it still be on its way in the next tick, and be answered in time?"""
+        if message.kind is Kind.SWEEP or message.kind is Kind.LOOK:
+            return message.kind is Kind.SWEEP
+        heart = state.owner if message.kind is Kind.OWNER_BEAT else state.rival
+        sent_at = NOW if heart.flight is None else heart.flight.sent_at
+        return NOW + 1 - sent_at < heart.policy.operation_timeout_ms
 
     def _is_over(self, state: State) -> bool:
         """The story that begins at the step ends with the owner's first renewal after it."""
@@ -184,30 +193,27 @@ class Model:
         for index, message in enumerate(state.messages):
             without = changed(state, messages=state.messages[:index] + state.messages[index + 1 :])
             if self._reaches(state, message):
-                text, after, answer = self._execute(without, message)
+                what, after, answer = self._execute(without, message)
                 heard = after if answer is None else self._hear(after, answer)
-                yield self._move(state, message.kind, text, heard)
-            elif message.kind != "sweep":
-                yield self._move(
-                    state, message.kind, f"{_SAYS[message.kind]} reaches nobody", without
-                )
-            if state.left.lost and message.kind != "sweep":
+                yield self._move(state, what, heard)
+            elif message.kind is not Kind.SWEEP:
+                yield self._move(state, _UNHEARD[message.kind], without)
+            if state.left.lost and message.kind is not Kind.SWEEP:
                 spent = evolve(state.left, lost=state.left.lost - 1)
                 lost = changed(without, left=spent)
-                yield self._move(state, message.kind, f"{_SAYS[message.kind]} is lost", lost)
+                yield self._move(state, _LOST[message.kind], lost)
                 if self._reaches(state, message):
                     _, after, _ = self._execute(lost, message)
-                    text = f"{_SAYS[message.kind]} is executed, its answer lost"
-                    yield self._move(state, message.kind, text, after)
+                    yield self._move(state, _UNANSWERED[message.kind], after)
 
     def _reaches(self, state: State, message: Message) -> bool:
         if not state.up:
             return False
-        if message.kind == "look":
+        if message.kind is Kind.LOOK:
             return True
         if state.table_locked:
-            return message.kind == "rival beat" and not self.design.beats_renew
-        return not (message.kind == "sweep" and state.row_locked)
+            return message.kind is Kind.RIVAL_BEAT and not self.design.beats_renew
+        return not (message.kind is Kind.SWEEP and state.row_locked)
 
     def _faults(self, state: State) -> Iterator[Move]:
         left = state.left
@@ -216,35 +222,35 @@ class Model:
         if left.steps_back and state.up:
             spent = evolve(left, steps_back=left.steps_back - 1)
             back = self._step(state, -1, spent)
-            yield self._move(state, STEP_BACK, "the store clock steps back", back)
+            yield self._move(state, What.BACK, back)
         if state.up and left.outages:
             spent = evolve(left, outages=left.outages - 1)
             down = changed(state, up=False, messages=(), left=spent)
-            yield self._move(state, DOWN, "the store goes down", down)
+            yield self._move(state, What.DOWN, down)
         if not state.up:
-            yield self._move(state, UP, "the store is back", changed(state, up=True))
+            yield self._move(state, What.UP, changed(state, up=True))
         if state.row_locked:
             free = changed(state, row_locked=False)
-            yield self._move(state, UNLOCK, "the stranger lets the row go", free)
+            yield self._move(state, What.ROW_FREE, free)
         elif left.row_locks:
             spent = evolve(left, row_locks=left.row_locks - 1)
             locked = changed(state, row_locked=True, left=spent)
-            yield self._move(state, LOCK, "a stranger locks the row", locked)
+            yield self._move(state, What.ROW_LOCKED, locked)
         if state.table_locked:
             free = changed(state, table_locked=False)
-            yield self._move(state, UNLOCK, "the table takes writes again", free)
+            yield self._move(state, What.TABLE_FREE, free)
         elif left.table_locks:
             spent = evolve(left, table_locks=left.table_locks - 1)
             locked = changed(state, table_locked=True, left=spent)
-            yield self._move(state, LOCK, "the table takes no writes", locked)
+            yield self._move(state, What.TABLE_LOCKED, locked)
 
     def _step_forward(self, state: State) -> Move:
         spent = evolve(state.left, steps_forward=state.left.steps_forward - 1)
         after = self._step(state, 1, spent)
-        return self._move(state, STEP_FORWARD, "the store clock steps forward", after)
+        return self._move(state, What.FORWARD, after)
 
-    def _move(self, before: State, kind: str, text: str, after: State) -> Move:
-        return Move(kind, text, self._normal(after, before), 0)
+    def _move(self, before: State, what: What, after: State) -> Move:
+        return Move(what, self._normal(after, before), 0)
 
     def _step(self, state: State, sign: int, left: Faults) -> State:
         """A step of the store clock, told relative to it: the deadline moves the other way."""
@@ -266,13 +272,13 @@ class Model:
         lease = changed(state.job.lease, deadline=StoreMs(deadline - 1))
         messages = list(state.messages)
         owner, sends = hearts.tick(owner, NOW)
-        owner = self._send_beat(owner, sends, "owner beat", state, messages)
-        sweeper, effects = sweepers.tick(sweeper, rival, NOW)
+        owner = self._send_beat(owner, sends, Kind.OWNER_BEAT, state, messages)
+        sweeper, effects = sweepers.tick(sweeper, rival, NOW, ())
         messages += [self._message(effect) for effect in effects if _goes_out(effect)]
         if self.design.hurries:
             rival = hearts.hurry(rival, sweepers.wants_hurry(sweeper), NOW)
         rival, sends = hearts.tick(rival, NOW)
-        rival = self._send_beat(rival, sends, "rival beat", state, messages)
+        rival = self._send_beat(rival, sends, Kind.RIVAL_BEAT, state, messages)
         return self._normal(
             changed(
                 state,
@@ -288,14 +294,14 @@ class Model:
         self,
         heart: Heart,
         sends: tuple[hearts.Effect, ...],
-        kind: str,
+        kind: Kind,
         state: State,
         messages: list[Message],
     ) -> Heart:
         """Beats go on their way; a registration is answered at once where the store is up."""
         for effect in sends:
             if isinstance(effect, hearts.SendBeat):
-                messages[:] = [m for m in messages if m.kind != kind]
+                messages[:] = [m for m in messages if m.kind is not kind]
                 messages.append(Message(kind))
             elif state.up:
                 heart = hearts.registered(heart, NOW)
@@ -304,22 +310,22 @@ class Model:
     def _message(self, effect: sweepers.Effect) -> Message:
         if isinstance(effect, sweepers.SendSweep):
             target = effect.targets[0]
-            return Message("sweep", (target.beats, target.first_seen_at))
-        return Message("look")
+            return Message(Kind.SWEEP, (target.beats, target.first_seen_at))
+        return Message(Kind.LOOK)
 
     # What the store does --------------------------------------------------------------------
 
-    def _execute(self, state: State, message: Message) -> tuple[str, State, Message | None]:
-        """A request is executed: what is said of it, the state after it, and its answer."""
-        if message.kind == "sweep":
+    def _execute(self, state: State, message: Message) -> tuple[What, State, Message | None]:
+        """A request is executed: what happened, the state after it, and its answer."""
+        if message.kind is Kind.SWEEP:
             return self._sweep(state, message)
-        if message.kind == "look":
+        if message.kind is Kind.LOOK:
             return self._look(state)
-        if message.kind == "owner beat":
+        if message.kind is Kind.OWNER_BEAT:
             return self._renew(state)
         watched = bool(state.sweeper.suspicions) and state.row_locked
         found = watched and self.design.heeds_locks
-        return "the sweeper's beat is accepted", state, message._replace(locked=found)
+        return What.ACCEPTED, state, message._replace(locked=found)
 
     def _decide(self, job: Job, command: c.Command[Any]) -> tuple[Any, Job]:
         """The real decision on this one job."""
@@ -329,10 +335,10 @@ class Model:
         after = [change.row for change in decision.changes if change.key == JOB]
         return decision.reply, after[0] if after else job
 
-    def _renew(self, state: State) -> tuple[str, State, Message]:
-        answer = Message("owner beat", (0, 0), locked=state.row_locked)
+    def _renew(self, state: State) -> tuple[What, State, Message]:
+        answer = Message(Kind.OWNER_BEAT, (0, 0), locked=state.row_locked)
         if state.row_locked:
-            return "the owner's beat is answered busy", state, answer
+            return What.BUSY, state, answer
         hold = (c.Hold(JOB, state.job.lease.epoch),)
         _, job = self._decide(state.job, c.Heartbeat(OWNER, self.terms, hold))
         renewed = job.lease.beats != state.job.lease.beats
@@ -343,21 +349,19 @@ class Model:
             sweeper = changed(sweeper, suspicions=suspicions)
         job = changed(job, lease=changed(job.lease, beats=_BEATS))
         state = changed(state, job=job, messages=older, sweeper=sweeper)
-        return f"the owner's beat {'renews' if renewed else 'fails'}", state, answer
+        return What.RENEWED if renewed else What.REFUSED, state, answer
 
-    def _look(self, state: State) -> tuple[str, State, Message]:
+    def _look(self, state: State) -> tuple[What, State, Message]:
         """The real question, told in the design's own terms."""
         page, _ = self._decide(state.job, c.Suspects())
         seen = bool(page.suspects) and not (state.row_locked and self.design.heeds_locks)
         lease = state.job.lease
         assert lease.deadline is not None
         stamp = (lease.beats, int(lease.deadline)) if seen else (0, 0)
-        text = "the sweeper sees a suspect" if seen else "the sweeper sees no suspect"
-        if seen and self.design.one_observation:
-            text += " and sends its sweep"
-        return text, state, Message("look", stamp, locked=False)
+        what = What.SUSPECT if seen else What.NO_SUSPECT
+        return what, state, Message(Kind.LOOK, stamp)
 
-    def _sweep(self, state: State, message: Message) -> tuple[str, State, None]:
+    def _sweep(self, state: State, message: Message) -> tuple[What, State, None]:
         lease = state.job.lease
         beats, deadline = message.seen
         same_deadline = self.design.deadline_is_identity and lease.deadline == deadline
@@ -366,15 +370,15 @@ class Model:
         target = c.Target(JOB, lease.epoch, beats, StoreMs(0))
         _, job = self._decide(state.job, c.Sweep(SWEEPER, (target,)))
         swept = job.lease.status is Status.ORPHANED
-        text = "the sweep orphans the live job" if swept else "the sweep is refused"
-        return text, changed(state, job=job), None
+        what = What.SWEPT if swept else What.SWEEP_REFUSED
+        return what, changed(state, job=job), None
 
     # What an answer does --------------------------------------------------------------------
 
     def _hear(self, state: State, message: Message) -> State:
-        if message.kind == "owner beat":
+        if message.kind is Kind.OWNER_BEAT:
             return changed(state, owner=self._answered(state.owner, busy=message.locked))
-        if message.kind == "rival beat":
+        if message.kind is Kind.RIVAL_BEAT:
             sweeper = sweepers.found_locked(state.sweeper, (JOB,) if message.locked else ())
             return changed(state, rival=self._answered(state.rival, busy=False), sweeper=sweeper)
         return self._seen(state, message)
@@ -395,7 +399,7 @@ class Model:
         sweeper, _ = sweepers.answered(state.sweeper, number, page, (), NOW)
         state = changed(state, sweeper=sweeper)
         if self.design.one_observation and suspects:
-            sweep = Message("sweep", (beats, deadline))
+            sweep = Message(Kind.SWEEP, (beats, deadline))
             return changed(state, messages=(*state.messages, sweep))
         return state
 
@@ -469,16 +473,31 @@ class Model:
         return (message.kind, stamp, shown, message.locked)
 
 
-_SAYS: Final = {
-    "owner beat": "the owner's beat",
-    "rival beat": "the sweeper's beat",
-    "look": "the sweeper's look",
-    "sweep": "the sweep",
-}
+_UNHEARD: Final[Mapping[Kind, What]] = MappingProxyType(
+    {
+        Kind.OWNER_BEAT: What.OWNER_UNHEARD,
+        Kind.RIVAL_BEAT: What.HEART_UNHEARD,
+        Kind.LOOK: What.LOOK_UNHEARD,
+    }
+)
+_LOST: Final[Mapping[Kind, What]] = MappingProxyType(
+    {
+        Kind.OWNER_BEAT: What.OWNER_LOST,
+        Kind.RIVAL_BEAT: What.HEART_LOST,
+        Kind.LOOK: What.LOOK_LOST,
+    }
+)
+_UNANSWERED: Final[Mapping[Kind, What]] = MappingProxyType(
+    {
+        Kind.OWNER_BEAT: What.OWNER_UNANSWERED,
+        Kind.RIVAL_BEAT: What.HEART_UNANSWERED,
+        Kind.LOOK: What.LOOK_UNANSWERED,
+    }
+)
 
 
 def _sweeps(state: State) -> int:
-    return sum(message.kind == "sweep" for message in state.messages)
+    return sum(message.kind is Kind.SWEEP for message in state.messages)
 
 
 def _goes_out(effect: sweepers.Effect) -> bool:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from attrs import define, field, frozen
 
+from unswept.spec.explorer.happenings import What
 from unswept.spec.explorer.model import Model, State
 
 REPORT_EVERY: Final = 5_000
@@ -19,8 +20,7 @@ class Event:
     """One thing that happened on the way, and when, in ticks."""
 
     tick: int
-    kind: str
-    text: str
+    what: What
 
 
 @define
@@ -42,14 +42,20 @@ class Search:
         """A live job can be swept."""
         return bool(self.trace)
 
+    @property
+    def verdict(self) -> str:
+        """In one word; undetermined is no pass."""
+        if self.refuted:
+            return "refuted"
+        return "exhausted" if self.complete else "undetermined"
+
 
 @define
 class _Way:
     """How a state was first reached."""
 
     parent: Any
-    kind: str
-    text: str
+    what: What | None
     tick: int
     depth: int = field(default=0)
 
@@ -68,7 +74,7 @@ def search(
     for start in model.starts():
         key = model.key(start)
         if key not in ways:
-            ways[key] = _Way(None, "", "", 0)
+            ways[key] = _Way(None, None, 0)
             queue.append((key, start))
     while queue:
         key, state = queue.popleft()
@@ -79,7 +85,7 @@ def search(
             after = model.key(move.state)
             if after in ways:
                 continue
-            ways[after] = _Way(key, move.kind, move.text, way.tick + move.ticks, way.depth + 1)
+            ways[after] = _Way(key, move.what, way.tick + move.ticks, way.depth + 1)
             if move.state.live_job_swept:
                 found.trace = _trace(ways, after)
                 queue.clear()
@@ -100,7 +106,7 @@ def _trace(ways: dict[Any, _Way], key: Any) -> tuple[Event, ...]:
     events: list[Event] = []
     while key is not None:
         way = ways[key]
-        if way.text:
-            events.append(Event(way.tick, way.kind, way.text))
+        if way.what is not None:
+            events.append(Event(way.tick, way.what))
         key = way.parent
     return tuple(reversed(events))

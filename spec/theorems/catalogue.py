@@ -1,15 +1,30 @@
-"""All theorems about the core, in the order of the laws."""
+"""All theorems about the core."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from unswept.spec.theorems import invariant, leases, shapes, shifts
+from unswept.spec.theorems import (
+    hearts,
+    holding,
+    invariant,
+    leases,
+    limits,
+    shapes,
+    shifts,
+    sweepers,
+    worlds,
+)
 from unswept.spec.theorems.theorem import Theorem
 
 THEOREMS: Final[tuple[Theorem, ...]] = (
     *leases.THEOREMS,
-    *invariant.THEOREMS,
+    *worlds.THEOREMS,
+    *hearts.THEOREMS,
+    *holding.THEOREMS,
+    *sweepers.THEOREMS,
+    *limits.THEOREMS,
     *shapes.THEOREMS,
+    *invariant.THEOREMS,
     *shifts.THEOREMS,
 )

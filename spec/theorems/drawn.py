@@ -8,12 +8,16 @@ that no store can hold; that it leaves out none is a theorem too (`shapes.py`).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NewType
 
 from attrs import frozen
 
 from unswept.core.lease import ACTIVE, Lease, RequeueRule, Status
 from unswept.core.units import Ms, StoreMs
+
+Draw = Callable[..., Any]
+"""Draws a value of a type, under the name of what it is for: `draw(int, "_epoch")`."""
 
 Name = NewType("Name", str)
 """An id of an instance; drawn as a number, since it is only ever compared."""
@@ -70,6 +74,16 @@ class Asked:
     queue_deadline_at: StoreMs
     now: StoreMs
 
+    @staticmethod
+    def drawn(draw: Draw) -> Asked:
+        """Any numbers, and a choice."""
+        whole = ("epoch", "beats", "ttl_ms", "confirm_ms", "choice", "queue_deadline_at", "now")
+        return Asked(
+            owner=draw(Name, "_owner"),
+            force=draw(bool, "_force"),
+            **{name: draw(int, f"_{name}") for name in whole},
+        )
+
     @property
     def outcome(self) -> Status:
         """What an owner completes its job as."""
@@ -90,7 +104,7 @@ class Asked:
 
 def unchecked(kind: type[Any], **fields: Any) -> Any:
     """A value whose fields are drawn: its own checks would read texts and format numbers."""
-    value = kind.__new__(kind)
+    value = object.__new__(kind)
     for name, field in fields.items():
         object.__setattr__(value, name, field)
     return value

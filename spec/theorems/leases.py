@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final
 
 from unswept.core import lease as rules
@@ -255,6 +256,36 @@ def late_output_ends(
     return (verdict is None) == (asked.now <= finished_at + late_output_ms)
 
 
+# L5: no transition twice in one epoch -------------------------------------------------------------
+
+_RANKS: Final = MappingProxyType(
+    {
+        Status.QUEUED: 0,
+        Status.RUNNING: 1,
+        Status.ORPHANED: 2,
+        **dict.fromkeys(TERMINAL, 3),
+    }
+)
+"""Within one epoch a lease only ever goes up."""
+
+
+def _goes_up(move: Move, twin: Edit) -> Theorem:
+    def claim(lease: Lease, asked: Asked) -> bool | None:
+        after = move.ask(lease, asked)
+        if isinstance(after, Refusal) or after.epoch != lease.epoch:
+            return None
+        return after.status is lease.status or _RANKS[after.status] > _RANKS[lease.status]
+
+    return Theorem(
+        f"{move.name}_goes_up_within_its_epoch",
+        "L5",
+        f"A {move.name} that keeps the epoch never takes a lease back to a status that it had "
+        "in it, so that no two events of a job have the same epoch and kind.",
+        claim,
+        twin,
+    )
+
+
 # L7: the first cancel request ---------------------------------------------------------------------
 
 
@@ -423,6 +454,29 @@ THEOREMS: Final = (
     *_FENCES,
     theorem("L3", output_is_fenced, Edit(rules.fence, "lease.owner != owner", "False")),
     *(_leaves_what_is_over(move) for move in MOVES),
+    _goes_up(
+        _NAMED["start"],
+        Edit(rules.start, "return lease\n", "return changed(lease, status=Status.QUEUED)\n"),
+    ),
+    _goes_up(_NAMED["renew"], Edit(rules._stamp, "ttl_ms=greatest", "status=Status.QUEUED")),
+    _goes_up(
+        _NAMED["delay"], Edit(rules.delay, "delayed_at=now", "delayed_at=now, status=Status.QUEUED")
+    ),
+    _goes_up(_NAMED["orphan"], Edit(rules.orphan, "Status.ORPHANED", "Status.QUEUED")),
+    _goes_up(
+        _NAMED["complete"],
+        Edit(rules.complete, "MOVES[Kind.HEAL].leaves", "TERMINAL"),
+    ),
+    _goes_up(
+        _NAMED["request_cancel"],
+        Edit(
+            rules.request_cancel, "return asked\n", "return changed(asked, status=Status.QUEUED)\n"
+        ),
+    ),
+    _goes_up(
+        _NAMED["withdraw"],
+        Edit(rules.withdraw, "lease.status in MOVES[Kind.WITHDRAW].leaves and lease", "lease"),
+    ),
     theorem(
         "L4",
         late_output_ends,

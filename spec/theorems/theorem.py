@@ -65,11 +65,21 @@ class Edit:
 
 
 @frozen
+class Reading:
+    """A claim about the text of something: it is read, not searched, and there is no input."""
+
+    offence: Callable[[], str | None]
+    """What the text says wrongly; None: it is as the claim says."""
+    subject: str
+    """What is read."""
+
+
+@frozen
 class Variant:
     """The same claim over a broken rule, where the rule is data."""
 
     says: str
-    claim: Claim
+    claim: Claim | Reading
 
     def __str__(self) -> str:
         return self.says
@@ -84,7 +94,7 @@ class Theorem:
     """The id of the law that it is part of, or what else it is for."""
     says: str
     """The claim in words."""
-    claim: Claim
+    claim: Claim | Reading
     twin: Edit | Variant
 
 

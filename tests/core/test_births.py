@@ -106,8 +106,8 @@ def test_a_suspect_or_an_orphan_is_not_handed_out() -> None:
         """
         0    admit j1 A key=p/k window=900  -> admit: queued A e1 b1 d100
         100  admit j2 B key=p/k window=900  -> joined j1: queued A e1 b1 d100
-        101  admit j2 B key=p/k window=900  -> admit: queued B e1 b1 d201
-        202  sweep C j2/1/1                 -> j2 done
+        101  admit j4 B key=p/k window=900  -> admit: queued B e1 b1 d201
+        202  sweep C j4/1/1                 -> j4 done
         203  admit j3 C key=p/k window=900  -> admit: queued C e1 b1 d303
         """
     )
@@ -133,7 +133,23 @@ def test_a_key_names_its_newest_job() -> None:
         1  admit j2 A key=p/k fresh  -> admit: queued A e1 b1 d101
         2  admit j3 B key=p/k        -> joined j2: queued A e1 b1 d101
         3  withdraw j2 A             -> withdraw: failed A e1 b1
-        4  admit j3 B key=p/k        -> admit: queued B e1 b1 d104
+        4  admit j4 B key=p/k        -> admit: queued B e1 b1 d104
+        """
+    )
+
+
+def test_an_admit_that_joined_has_used_its_id() -> None:
+    """Delivered again when the twin is no answer any more, it makes no job that nobody holds."""
+    story(
+        """
+        0    admit j1 A key=p/k  -> admit: queued A e1 b1 d100
+        1    admit j2 B key=p/k  -> joined j1: queued A e1 b1 d100
+        2    complete j1 A 1 failed  -> complete: failed A e1 b1
+        3    admit j2 B key=p/k  -> joined j1: failed A e1 b1
+        4    admit j2 C key=p/k  -> refused id_used
+        5    enqueue j2          -> refused id_used
+        6    withdraw j2 B       -> withdrawn
+        7    admit j3 C key=p/k  -> admit: queued C e1 b1 d107
         """
     )
 
@@ -168,7 +184,8 @@ def test_a_key_whose_job_is_gone_is_free() -> None:
         1     complete j1 A 1 completed           -> complete: completed A e1 b1
         1001  admit j2 A key=p/k window=9000      -> joined j1: completed A e1 b1
         1002  evict j1/1                          -> j1 done
-        1003  admit j2 A key=p/k window=9000      -> admit: queued A e1 b1 d1103
+        1003  admit j2 A key=p/k window=9000      -> refused spent
+        1004  admit j3 A key=p/k window=9000      -> admit: queued A e1 b1 d1104
         """
     )
 

@@ -119,8 +119,8 @@ def test_the_dedup_windows_last_millisecond_counts() -> None:
         """
         0    admit j1 A key=p/k window=60    -> admit: queued A e1 b1 d100
         59   admit j2 B key=p/k window=60    -> joined j1: queued A e1 b1 d100
-        60   admit j2 B key=p/k window=60    -> joined j1: queued A e1 b1 d100
-        61   admit j2 B key=p/k window=60    -> admit: queued B e1 b1 d161
+        60   admit j3 B key=p/k window=60    -> joined j1: queued A e1 b1 d100
+        61   admit j4 B key=p/k window=60    -> admit: queued B e1 b1 d161
         """
     )
 

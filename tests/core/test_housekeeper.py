@@ -27,6 +27,7 @@ from unswept.core.housekeeper import Housekeeper
 from unswept.core.lease import Status
 from unswept.core.memory import MemoryStore
 from unswept.core.policy import LeasePolicy
+from unswept.core.records import changed
 from unswept.core.refusal import Refusal
 from unswept.core.replies import Evicted, Overdue
 from unswept.core.units import MonoMs, Ms, StoreMs
@@ -77,7 +78,8 @@ ALL: Final = (
 def tell(
     keeper: Housekeeper, seen: Overdue, now: int, since: int = 0
 ) -> tuple[Housekeeper, tuple[Command[Any], ...]]:
-    return keepers.answered(keeper, seen, steady(now, since), MonoMs(now))
+    looking = changed(keeper, looked_at=MonoMs(now))
+    return keepers.answered(looking, seen, steady(now, since), MonoMs(now))
 
 
 def fresh() -> Housekeeper:
@@ -95,7 +97,9 @@ def test_the_first_look_comes_after_a_sweep_interval_and_asks_in_batches() -> No
     assert not looks_at(keeper, FIRST_LOOK - 1)[1]
     _, commands = keepers.tick(keeper, steady(FIRST_LOOK), MonoMs(FIRST_LOOK))
     assert commands == (
-        LookOverdue(POLICY.retention_ms, POLICY.instance_gc_ms, POLICY.dedup_window_ms, 100),
+        LookOverdue(
+            POLICY.retention_ms, POLICY.instance_gc_ms, POLICY.dedup_window_ms, keepers.BATCH
+        ),
     )
 
 
@@ -196,13 +200,41 @@ def test_an_instance_that_is_not_steady_sends_nothing_but_remembers() -> None:
     keeper, _ = tell(fresh(), OLD, 10_000)
     for phase in set(Phase) - {Phase.STEADY}:
         heart = steady(10_000 + WINDOW_MS, phase=phase)
-        after, commands = keepers.answered(keeper, OLD, heart, MonoMs(10_000 + WINDOW_MS))
+        late = MonoMs(10_000 + WINDOW_MS)
+        after, commands = keepers.answered(changed(keeper, looked_at=late), OLD, heart, late)
         assert commands == ()
         assert after.seen == keeper.seen
-        after, _ = keepers.answered(fresh(), OLD, heart, MonoMs(10_000))
+        early = MonoMs(10_000)
+        after, _ = keepers.answered(changed(fresh(), looked_at=early), OLD, heart, early)
         assert after.seen == keeper.seen
     never = hearts.boot(POLICY, MonoMs(0))
     assert keepers.answered(keeper, OLD, never, MonoMs(99_999))[1] == ()
+
+
+def test_one_look_is_one_observation() -> None:
+    """An answer that comes a second time, or too late, is no second look."""
+    keeper, looks = keepers.tick(fresh(), steady(FIRST_LOOK), MonoMs(FIRST_LOOK))
+    assert looks
+    at = MonoMs(FIRST_LOOK + 10)
+    keeper, _ = keepers.answered(keeper, OLD, steady(at), at)
+    again = MonoMs(at + WINDOW_MS)
+    assert keepers.answered(keeper, OLD, steady(again), again) == (keeper, ())
+    keeper, looks = keepers.tick(keeper, steady(again), again)
+    late = MonoMs(again + POLICY.operation_timeout_ms)
+    assert looks
+    assert keepers.answered(keeper, OLD, steady(late), late)[1] == ()
+
+
+def test_what_goes_goes_in_commands_of_a_bounded_size() -> None:
+    """Thousands of rows are cleaned up in one window, by commands that are short each."""
+    many = overdue(tuple((f"j{number}", 1) for number in range(1_201)))
+    keeper, _ = tell(fresh(), many, 10_000)
+    _, commands = tell(keeper, many, 10_000 + WINDOW_MS)
+    assert [len(command.targets) for command in commands if isinstance(command, Evict)] == [
+        keepers.AT_ONCE,
+        keepers.AT_ONCE,
+        201,
+    ]
 
 
 class Household:

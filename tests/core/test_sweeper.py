@@ -23,7 +23,7 @@ from unswept.core.heart import Heart, Phase, Pulse
 from unswept.core.lease import RequeueRule
 from unswept.core.policy import LeasePolicy
 from unswept.core.replies import Suspect, SuspectsPage
-from unswept.core.sweeper import FirstSight, SendSuspects, SendSweep, Sweeper
+from unswept.core.sweeper import FirstSight, SendSuspects, SendSweep, Suspicion, Sweeper
 from unswept.core.units import MonoMs, Ms, StoreMs
 
 POLICY: Final = LeasePolicy(
@@ -76,7 +76,7 @@ def look(
 ) -> Sweeper:
     """One whole pass that begins now and is answered by these pages."""
     sweeper, sends = sweepers.tick(
-        evolve(sweeper, next_pass_at=MonoMs(now)), beating(now, close_since=now), MonoMs(now)
+        evolve(sweeper, next_pass_at=MonoMs(now)), beating(now, close_since=now), MonoMs(now), ()
     )
     assert isinstance(sends[-1], SendSuspects)
     at = MonoMs(now if answered_at is None else answered_at)
@@ -97,7 +97,7 @@ def since(sweeper: Sweeper) -> dict[str, int]:
 
 def swept(sweeper: Sweeper, heart: Heart, now: int) -> list[str]:
     """The jobs that a tick at this time sweeps."""
-    _, effects = sweepers.tick(sweeper, heart, MonoMs(now))
+    _, effects = sweepers.tick(sweeper, heart, MonoMs(now), ())
     sweeps = [effect for effect in effects if isinstance(effect, SendSweep)]
     return [target.job_id for sweep in sweeps for target in sweep.targets]
 
@@ -107,10 +107,10 @@ def swept(sweeper: Sweeper, heart: Heart, now: int) -> list[str]:
 
 def test_the_first_pass_begins_after_one_sweep_interval() -> None:
     """It asks for the first page of at most a thousand, and beats fast while it looks."""
-    sweeper, effects = sweepers.tick(fresh(), beating(FIRST_PASS - 1), MonoMs(FIRST_PASS - 1))
+    sweeper, effects = sweepers.tick(fresh(), beating(FIRST_PASS - 1), MonoMs(FIRST_PASS - 1), ())
     assert effects == ()
     assert not sweepers.wants_hurry(sweeper)
-    sweeper, effects = sweepers.tick(sweeper, beating(FIRST_PASS), MonoMs(FIRST_PASS))
+    sweeper, effects = sweepers.tick(sweeper, beating(FIRST_PASS), MonoMs(FIRST_PASS), ())
     assert effects == (SendSuspects(1, Suspects(None, 1_000)),)
     assert sweepers.wants_hurry(sweeper)
 
@@ -121,8 +121,8 @@ def test_passes_follow_each_other_by_the_interval_from_their_beginnings() -> Non
     assert not sweepers.wants_hurry(sweeper)
     assert sweepers.wake_at(sweeper, beating(1_690), MonoMs(1_690)) == FIRST_PASS + PASS_MS
     before = FIRST_PASS + PASS_MS - 1
-    assert sweepers.tick(sweeper, beating(before), MonoMs(before))[1] == ()
-    assert sweepers.tick(sweeper, beating(before + 1), MonoMs(before + 1))[1] != ()
+    assert sweepers.tick(sweeper, beating(before), MonoMs(before), ())[1] == ()
+    assert sweepers.tick(sweeper, beating(before + 1), MonoMs(before + 1), ())[1] != ()
 
 
 def test_an_instance_that_is_not_steady_begins_no_pass_and_sweeps_nobody() -> None:
@@ -130,17 +130,17 @@ def test_an_instance_that_is_not_steady_begins_no_pass_and_sweeps_nobody() -> No
     ripe = look(fresh(), FIRST_PASS, page(suspect()))
     for phase in set(Phase) - {Phase.STEADY}:
         heart = evolve(beating(9_000), phase=phase)
-        assert sweepers.tick(ripe, heart, MonoMs(9_000)) == (ripe, ())
+        assert sweepers.tick(ripe, heart, MonoMs(9_000), ()) == (ripe, ())
     silent = beating(9_000)
     at = 9_000 + BEAT_MS + TIMEOUT_MS
-    assert sweepers.tick(ripe, silent, MonoMs(at + 1)) == (ripe, ())
-    assert sweepers.tick(ripe, hearts.boot(POLICY, MonoMs(0)), MonoMs(9_000)) == (ripe, ())
+    assert sweepers.tick(ripe, silent, MonoMs(at + 1), ()) == (ripe, ())
+    assert sweepers.tick(ripe, hearts.boot(POLICY, MonoMs(0)), MonoMs(9_000), ()) == (ripe, ())
     assert swept(ripe, beating(9_000), 9_000) == ["j1"]
 
 
 def test_a_page_that_says_more_is_followed_by_the_next_until_the_end() -> None:
     """Paging goes on behind the last id that was named, at once and in one pass."""
-    sweeper, _ = sweepers.tick(fresh(), beating(FIRST_PASS), MonoMs(FIRST_PASS))
+    sweeper, _ = sweepers.tick(fresh(), beating(FIRST_PASS), MonoMs(FIRST_PASS), ())
     first = page(suspect("a"), suspect("b"), more=True)
     sweeper, effects = sweepers.answered(sweeper, 1, first, (), MonoMs(1_650))
     assert effects[-1] == SendSuspects(2, Suspects("b", 1_000))
@@ -153,7 +153,7 @@ def test_a_page_that_says_more_is_followed_by_the_next_until_the_end() -> None:
 
 def test_a_pass_that_takes_longer_than_the_interval_is_followed_at_once() -> None:
     """Being slow is no reason to look less often."""
-    sweeper, _ = sweepers.tick(fresh(), beating(FIRST_PASS), MonoMs(FIRST_PASS))
+    sweeper, _ = sweepers.tick(fresh(), beating(FIRST_PASS), MonoMs(FIRST_PASS), ())
     for number in range(1, 40):
         more = page(suspect(f"j{number:02}"), more=True)
         at = MonoMs(FIRST_PASS + 50 * number)
@@ -165,7 +165,7 @@ def test_a_pass_that_takes_longer_than_the_interval_is_followed_at_once() -> Non
 @pytest.mark.parametrize(("at", "counts"), [(1_699, True), (1_700, False)])
 def test_a_page_counts_only_within_the_operation_timeout(at: int, counts: bool) -> None:
     """A millisecond before the timeout it is in time; at the timeout the look has failed."""
-    sweeper, _ = sweepers.tick(fresh(), beating(FIRST_PASS), MonoMs(FIRST_PASS))
+    sweeper, _ = sweepers.tick(fresh(), beating(FIRST_PASS), MonoMs(FIRST_PASS), ())
     sweeper, _ = sweepers.answered(sweeper, 1, page(suspect()), (), MonoMs(at))
     assert since(sweeper) == ({"j1": at} if counts else {})
     assert sweeper.next_pass_at == FIRST_PASS + (PASS_MS if counts else RETRY_MS)
@@ -174,35 +174,35 @@ def test_a_page_counts_only_within_the_operation_timeout(at: int, counts: bool) 
 def test_a_lost_page_is_looked_for_again_after_a_quarter() -> None:
     """The look is given up at its timeout; who was suspected before stays suspected."""
     sweeper = look(fresh(), FIRST_PASS, page(suspect()))
-    sweeper, _ = sweepers.tick(sweeper, beating(3_200), MonoMs(3_200))
+    sweeper, _ = sweepers.tick(sweeper, beating(3_200), MonoMs(3_200), ())
     assert sweepers.wake_at(sweeper, beating(3_200), MonoMs(3_200)) == 3_300
-    assert sweepers.tick(sweeper, beating(3_299), MonoMs(3_299))[0].look is not None
-    sweeper, effects = sweepers.tick(sweeper, beating(3_300), MonoMs(3_300))
+    assert sweepers.tick(sweeper, beating(3_299), MonoMs(3_299), ())[0].look is not None
+    sweeper, effects = sweepers.tick(sweeper, beating(3_300), MonoMs(3_300), ())
     assert (sweeper.look, effects) == (None, ())
     assert since(sweeper) == {"j1": FIRST_PASS}
     assert sweepers.wants_hurry(sweeper)
     assert sweepers.wake_at(sweeper, beating(3_300), MonoMs(3_300)) == 3_200 + RETRY_MS
-    _, effects = sweepers.tick(sweeper, beating(3_400), MonoMs(3_400))
+    _, effects = sweepers.tick(sweeper, beating(3_400), MonoMs(3_400), ())
     assert effects == (SendSuspects(3, Suspects(None, 1_000)),)
 
 
 def test_a_look_is_given_up_also_while_the_heart_is_not_steady() -> None:
     """A faint instance forgets its look, and begins a pass when it is steady again."""
-    sweeper, _ = sweepers.tick(fresh(), beating(FIRST_PASS), MonoMs(FIRST_PASS))
+    sweeper, _ = sweepers.tick(fresh(), beating(FIRST_PASS), MonoMs(FIRST_PASS), ())
     faint = evolve(beating(1_700), phase=Phase.FAINT)
-    sweeper, _ = sweepers.tick(sweeper, faint, MonoMs(1_700))
+    sweeper, _ = sweepers.tick(sweeper, faint, MonoMs(1_700), ())
     assert sweeper.look is None
-    assert sweepers.tick(sweeper, faint, MonoMs(9_000))[1] == ()
+    assert sweepers.tick(sweeper, faint, MonoMs(9_000), ())[1] == ()
     assert sweepers.wake_at(sweeper, faint, MonoMs(9_000)) is None
-    assert sweepers.tick(sweeper, beating(9_001), MonoMs(9_001))[1] != ()
+    assert sweepers.tick(sweeper, beating(9_001), MonoMs(9_001), ())[1] != ()
 
 
 def test_an_answer_under_an_old_number_changes_nothing() -> None:
     """A page that comes after its look was given up is not read, nor is its failure."""
-    sweeper, _ = sweepers.tick(fresh(), beating(FIRST_PASS), MonoMs(FIRST_PASS))
+    sweeper, _ = sweepers.tick(fresh(), beating(FIRST_PASS), MonoMs(FIRST_PASS), ())
     sweeper = sweepers.failed(sweeper, 1, MonoMs(1_610))
     assert sweepers.answered(sweeper, 1, page(suspect()), (), MonoMs(1_620)) == (sweeper, ())
-    sweeper, _ = sweepers.tick(sweeper, beating(1_800), MonoMs(1_800))
+    sweeper, _ = sweepers.tick(sweeper, beating(1_800), MonoMs(1_800), ())
     assert sweepers.answered(sweeper, 1, page(suspect()), (), MonoMs(1_801)) == (sweeper, ())
     assert sweepers.failed(sweeper, 1, MonoMs(1_801)) is sweeper
 
@@ -220,7 +220,7 @@ def test_a_suspicion_begins_when_the_answer_that_named_it_arrived() -> None:
 def test_the_same_stamp_seen_again_keeps_its_beginning() -> None:
     """A second look at the same (epoch, beats) adds nothing, and is no first sight."""
     sweeper = look(fresh(), FIRST_PASS, page(suspect(), at=55))
-    sweeper, _ = sweepers.tick(sweeper, beating(3_200), MonoMs(3_200))
+    sweeper, _ = sweepers.tick(sweeper, beating(3_200), MonoMs(3_200), ())
     again = page(suspect(confirm_ms=9_000), at=99)
     after, effects = sweepers.answered(sweeper, 2, again, (), MonoMs(3_210))
     assert effects == ()
@@ -231,7 +231,7 @@ def test_the_same_stamp_seen_again_keeps_its_beginning() -> None:
 def test_another_stamp_is_another_suspicion(moved: Suspect) -> None:
     """Who was renewed and is suspect again is seen for the first time. (L2)"""
     sweeper = look(fresh(), FIRST_PASS, page(suspect()))
-    sweeper, _ = sweepers.tick(sweeper, beating(3_200), MonoMs(3_200))
+    sweeper, _ = sweepers.tick(sweeper, beating(3_200), MonoMs(3_200), ())
     sweeper, effects = sweepers.answered(sweeper, 2, page(moved), (), MonoMs(3_210))
     assert effects == (FirstSight(moved),)
     assert since(sweeper) == {"j1": 3_210}
@@ -243,7 +243,7 @@ def test_a_page_forgets_whom_it_passes_over_and_nobody_else() -> None:
     """A page answers for the ids from where it began to its last one, or to the end."""
     names = ("a", "b", "c", "d", "e")
     known = look(fresh(), FIRST_PASS, page(*map(suspect, names)))
-    sweeper, _ = sweepers.tick(known, beating(3_200), MonoMs(3_200))
+    sweeper, _ = sweepers.tick(known, beating(3_200), MonoMs(3_200), ())
     first = page(suspect("a"), suspect("c"), more=True)
     sweeper, _ = sweepers.answered(sweeper, 2, first, (), MonoMs(3_210))
     assert set(sweeper.suspicions) == {"a", "c", "d", "e"}
@@ -314,8 +314,8 @@ def test_a_sweep_goes_out_when_the_window_is_over_and_not_before(
     sweeper = evolve(sweeper, next_pass_at=MonoMs(99_999))
     due = 1_650 + window
     assert sweepers.wake_at(sweeper, beating(2_000), MonoMs(2_000)) == due
-    assert sweepers.tick(sweeper, beating(due - 1), MonoMs(due - 1)) == (sweeper, ())
-    after, effects = sweepers.tick(sweeper, beating(due), MonoMs(due))
+    assert sweepers.tick(sweeper, beating(due - 1), MonoMs(due - 1), ()) == (sweeper, ())
+    after, effects = sweepers.tick(sweeper, beating(due), MonoMs(due), ())
     assert effects == (SendSweep((Target("j1", 1, 1, StoreMs(55)),)),)
     assert after.suspicions == {}
     assert not sweepers.wants_hurry(after)
@@ -325,7 +325,7 @@ def test_a_sweep_goes_out_when_the_window_is_over_and_not_before(
 def test_a_sweep_that_is_lost_needs_two_observations_again() -> None:
     """What was swept is forgotten; if it is still there it is suspected anew."""
     sweeper = look(fresh(), FIRST_PASS, page(suspect()))
-    sweeper, effects = sweepers.tick(sweeper, beating(4_000), MonoMs(4_000))
+    sweeper, effects = sweepers.tick(sweeper, beating(4_000), MonoMs(4_000), ())
     assert any(isinstance(effect, SendSweep) for effect in effects)
     sweeper, _ = sweepers.answered(sweeper, 2, page(suspect()), (), MonoMs(4_010))
     assert since(sweeper) == {"j1": 4_010}
@@ -355,7 +355,7 @@ def test_only_what_is_ripe_is_swept() -> None:
     pages = (page(suspect("a"), suspect("b", confirm_ms=2_500), suspect("c")),)
     sweeper = look(fresh(), FIRST_PASS, *pages)
     assert swept(sweeper, beating(4_000), 4_000) == ["a", "c"]
-    after, _ = sweepers.tick(sweeper, beating(4_000), MonoMs(4_000))
+    after, _ = sweepers.tick(sweeper, beating(4_000), MonoMs(4_000), ())
     assert swept(after, beating(4_100), 4_100) == ["b"]
 
 
@@ -366,7 +366,7 @@ def test_more_than_a_page_of_ripe_suspects_goes_in_several_sweeps_at_once(
     monkeypatch.setattr(sweepers, "PAGE", 2)
     sweeper = look(fresh(), FIRST_PASS, page(*map(suspect, "abcde")))
     sweeper = evolve(sweeper, next_pass_at=MonoMs(99_999))
-    after, effects = sweepers.tick(sweeper, beating(4_000), MonoMs(4_000))
+    after, effects = sweepers.tick(sweeper, beating(4_000), MonoMs(4_000), ())
     sweeps = [effect for effect in effects if isinstance(effect, SendSweep)]
     assert [[target.job_id for target in sweep.targets] for sweep in sweeps] == [
         ["a", "b"],
@@ -473,7 +473,7 @@ class Watch:
 
     def tick(self) -> None:
         now = MonoMs(self.now)
-        self.sweeper, effects = sweepers.tick(self.sweeper, self.heart, now)
+        self.sweeper, effects = sweepers.tick(self.sweeper, self.heart, now, ())
         self.do(effects)
         self.heart = hearts.hurry(self.heart, sweepers.wants_hurry(self.sweeper), now)
         self.heart, sends = hearts.tick(self.heart, now)
@@ -758,3 +758,14 @@ def test_whatever_the_weather_a_sweep_was_observed_twice(
             watch.later(when, lambda i=row.job_id, e=new_epoch: watch.renew(i, e))  # type: ignore[misc]
     watch.run(14_000)
     event("swept some" if watch.sweeps else "swept nobody")
+
+
+def test_a_grant_that_is_acknowledged_late_ends_the_suspicion() -> None:
+    """A job suspected before its grant was acknowledged is ours by now, and is not swept."""
+    at = 9_000
+    suspicion = Suspicion("j1", 1, 1, MonoMs(0), Ms(1), StoreMs(0))
+    sweeper = evolve(fresh(), suspicions={"j1": suspicion}, next_pass_at=MonoMs(99_999))
+    assert sweepers.tick(sweeper, beating(at), MonoMs(at), ())[1] != ()
+    after, effects = sweepers.tick(sweeper, beating(at), MonoMs(at), {"j1"})
+    assert effects == ()
+    assert not after.suspicions

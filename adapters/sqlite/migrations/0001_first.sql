@@ -80,7 +80,8 @@ CREATE INDEX unswept_jobs_ended ON unswept_jobs (finished_at, id)
 CREATE TABLE unswept_job_ids (
     id TEXT NOT NULL PRIMARY KEY,
     first_owner TEXT,
-    born_at INTEGER NOT NULL
+    born_at INTEGER NOT NULL,
+    joined_to TEXT
 ) STRICT;
 
 -- The newest job of each request key. A row may name a job that is gone: then the key is free.

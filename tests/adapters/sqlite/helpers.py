@@ -56,8 +56,8 @@ def tables_of(path: str | Path) -> Mapping[str, Any]:
                 for row in read(f"SELECT {listed(JOB_COLUMNS)} FROM unswept_jobs")
             },
             "ids": {
-                row[0]: Birth(row[1], row[2])
-                for row in read("SELECT id, first_owner, born_at FROM unswept_job_ids")
+                row[0]: Birth(row[1], row[2], row[3])
+                for row in read("SELECT id, first_owner, born_at, joined_to FROM unswept_job_ids")
             },
             "keys": {
                 (row[0], row[1]): DedupKey(row[2], row[3])

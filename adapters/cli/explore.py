@@ -1,0 +1,372 @@
+"""`unswept explore`: search every schedule of a small world for the sweep of a live job."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from multiprocessing import get_context
+from typing import Annotated, Any, TypeVar
+
+import typer
+from attrs import frozen
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from unswept.adapters.cli.exit_codes import ExitCode
+from unswept.core.checks import check_whole
+from unswept.core.errors import MisuseError
+from unswept.spec.explorer.designs import DESIGNS, REAL, Design, Mix
+from unswept.spec.explorer.model import Model
+from unswept.spec.explorer.scope import NOT_SEARCHED, SEARCHED
+from unswept.spec.explorer.search import Search, search
+from unswept.spec.explorer.story import legend, sentences, timeline
+from unswept.spec.explorer.windows import CASES, Bracket, Case, bracket
+
+S = TypeVar("S")
+T = TypeVar("T")
+
+_LIMIT = 1_000_000
+
+
+@frozen
+class Task:
+    """One search: a design under one mix of faults, up to so many states."""
+
+    design: Design
+    mix: Mix
+    limit: int
+
+
+@frozen
+class Explored:
+    """A search that has ended."""
+
+    task: Task
+    found: Search
+
+
+def explore(
+    design: Annotated[
+        str, typer.Option(help=f"The design that is searched: {', '.join(DESIGNS)}.")
+    ] = REAL,
+    workers: Annotated[int | None, typer.Option(help="Processes; by default one per core.")] = None,
+    limit: Annotated[
+        int, typer.Option(help="States after which a search is given up; that is no pass.")
+    ] = _LIMIT,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    windows: Annotated[
+        bool,
+        typer.Option(
+            "--windows",
+            help="Instead: search for the least window that survives a clock step and some flaps, "
+            "and compare it with the formula; takes minutes.",
+        ),
+    ] = False,
+) -> None:
+    """Search every schedule of two instances, one job and a few faults, breadth-first.
+
+    The real design is searched under every mix of faults, and each broken design until it sweeps a
+    live job, as this search must notice.
+
+    Exit code: 0 no sweep of a live job exists, 1 one was found, 2 usage, 3 a search was given up, 4
+    a broken design was not refuted. With --windows: 0 the formula is exact to one tick, 1 it is
+    not.
+    """
+    check_whole("--limit", limit, 1, 1_000_000_000)
+    processes = _workers(workers)
+    console = Console(stderr=as_json)
+    if windows:
+        raise typer.Exit(_compare_windows(design, processes, limit, console, as_json))
+    raise typer.Exit(_explore(design, processes, limit, console, as_json))
+
+
+def _workers(workers: int | None) -> int:
+    if workers is None:
+        return os.cpu_count() or 1
+    check_whole("--workers", workers, 1, 1_000)
+    return workers
+
+
+def _in_processes(
+    run: Callable[[S], T], tasks: Sequence[S], workers: int, console: Console, what: str
+) -> list[T]:
+    """What each task came to, in their order, so that no report depends on `workers`."""
+    with _progress(console) as progress:
+        bar = progress.add_task(what, total=len(tasks))
+        if workers == 1 or len(tasks) == 1:
+            return [run(task) for task in progress.track(tasks, task_id=bar)]
+        with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+            try:
+                running = [pool.submit(run, task) for task in tasks]
+                for _ in as_completed(running):
+                    progress.advance(bar)
+                return [each.result() for each in running]
+            finally:
+                pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """A search only grows, and makes no cycles: looking for garbage takes a fifth of its time."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
+
+
+# Designs ----------------------------------------------------------------------------------------
+
+
+def _explore(design: str, workers: int, limit: int, console: Console, as_json: bool) -> ExitCode:
+    tasks = _tasks(design, limit)
+    began = time.monotonic()
+    done = _in_processes(_searched, tasks, workers, console, "searches")
+    code = _exit_code(done, design)
+    if as_json:
+        print(json.dumps(_as_json(done, design, code), indent=2))
+    else:
+        _print(console, done, design, code, time.monotonic() - began)
+    return code
+
+
+def _tasks(name: str, limit: int) -> list[Task]:
+    if name not in DESIGNS:
+        raise MisuseError(f"--design must be one of {', '.join(DESIGNS)}, got {name}")
+    chosen = DESIGNS[name]
+    designs = DESIGNS.values() if chosen.sound else (chosen,)
+    return [Task(design, mix, limit) for design in designs for mix in design.mixes]
+
+
+def _searched(task: Task) -> Explored:
+    with _without_collector():
+        return Explored(task, search(Model(task.design, task.mix), task.limit))
+
+
+def _exit_code(done: list[Explored], design: str) -> ExitCode:
+    """The chosen design decides; the broken ones beside the real one must all be refuted."""
+    own = [each.found.verdict for each in done if each.task.design.name == design]
+    others = [each.found.verdict for each in done if each.task.design.name != design]
+    if "refuted" in own:
+        return ExitCode.REFUTED
+    if "undetermined" in own + others:
+        return ExitCode.UNDETERMINED
+    return ExitCode.COVERAGE_SHORT if "exhausted" in others else ExitCode.HELD
+
+
+def _progress(console: Console) -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+    )
+
+
+def _print(
+    console: Console, done: list[Explored], design: str, code: ExitCode, elapsed: float
+) -> None:
+    console.print(_table(done), highlight=False)
+    refuted = next(
+        (each for each in done if each.found.refuted and each.task.design.name == design), None
+    )
+    if refuted is not None:
+        _print_counterexample(console, refuted)
+    for heading, sayings in (("Searched", SEARCHED), ("Not searched", NOT_SEARCHED)):
+        console.print(f"\n[bold]{heading}[/bold]")
+        for saying in sayings:
+            console.print(f"- {saying}", highlight=False, markup=False)
+    states = sum(each.found.states for each in done)
+    transitions = sum(each.found.transitions for each in done)
+    console.print(
+        f"\n{states} states, {transitions} transitions, {states / max(elapsed, 0.001):.0f} "
+        f"states/s, in {elapsed:.1f} s",
+        highlight=False,
+    )
+    console.print(f"[bold]{_SAID[code]}[/bold]")
+
+
+_SAID = {
+    ExitCode.HELD: "No schedule sweeps the live job; every broken design was refuted.",
+    ExitCode.REFUTED: "A schedule sweeps the live job.",
+    ExitCode.UNDETERMINED: "A search was given up before it had seen every state; that is no pass.",
+    ExitCode.COVERAGE_SHORT: "A design that is broken was not refuted: this search is blind to it.",
+}
+
+_COLOURS = {"exhausted": "green", "refuted": "red", "undetermined": "yellow"}
+
+
+def _table(done: list[Explored]) -> Table:
+    table = Table(title="Searches", title_justify="left", box=None)
+    table.add_column("design", no_wrap=True)
+    table.add_column("what may go wrong")
+    table.add_column("verdict", no_wrap=True)
+    for heading in ("states", "transitions", "depth", "s"):
+        table.add_column(heading, justify="right")
+    for each in done:
+        found = each.found
+        table.add_row(
+            each.task.design.name,
+            str(each.task.mix),
+            f"[{_COLOURS[each.found.verdict]}]{each.found.verdict}[/]",
+            str(found.states),
+            str(found.transitions),
+            str(found.depth),
+            f"{found.seconds:.1f}",
+        )
+    return table
+
+
+def _print_counterexample(console: Console, refuted: Explored) -> None:
+    task, trace = refuted.task, refuted.found.trace
+    paragraphs = (
+        (f"\n{task.design.name}: {task.design.sentence}", ()),
+        (f"The shortest way to the sweep of a live job ({task.mix}):", sentences(trace)),
+        ("\nThe same by ticks, each a quarter of a heartbeat:", timeline(trace)),
+        ("", legend(trace)),
+    )
+    for heading, lines in paragraphs:
+        console.print(heading, highlight=False, markup=False, soft_wrap=True)
+        for line in lines:
+            console.print(f"  {line}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _as_json(done: list[Explored], design: str, code: ExitCode) -> dict[str, Any]:
+    return {
+        "verdict": code.name.lower(),
+        "exit_code": int(code),
+        "design": design,
+        "searches": [
+            {
+                "design": each.task.design.name,
+                "mix": str(each.task.mix),
+                "verdict": each.found.verdict,
+                "states": each.found.states,
+                "transitions": each.found.transitions,
+                "depth": each.found.depth,
+                "seconds": round(each.found.seconds, 3),
+                "trace": [
+                    {"tick": event.tick, "lane": event.what.lane, "what": event.what.words}
+                    for event in each.found.trace
+                ],
+            }
+            for each in done
+        ],
+        "searched": SEARCHED,
+        "not_searched": NOT_SEARCHED,
+    }
+
+
+# Windows ----------------------------------------------------------------------------------------
+
+
+@frozen
+class _WindowTask:
+    case: Case
+    limit: int
+
+
+def _compare_windows(
+    design: str, workers: int, limit: int, console: Console, as_json: bool
+) -> ExitCode:
+    if design != REAL:
+        raise MisuseError(f"--windows has designs of its own, so --design {design} says nothing")
+    # The largest first, so that the processes end together.
+    tasks = [_WindowTask(case, limit) for case in reversed(CASES)]
+    began = time.monotonic()
+    done = _in_processes(_bracketed, tasks, workers, console, "windows")[::-1]
+    code = _windows_verdict(done)
+    if as_json:
+        print(json.dumps(_windows_as_json(done, code), indent=2))
+    else:
+        _print_windows(console, done, code, time.monotonic() - began)
+    return code
+
+
+def _bracketed(task: _WindowTask) -> Bracket:
+    with _without_collector():
+        return bracket(task.case, task.limit)
+
+
+def _windows_verdict(done: list[Bracket]) -> ExitCode:
+    if any(found.complete and not found.agrees for found in done):
+        return ExitCode.REFUTED
+    return ExitCode.HELD if all(found.agrees for found in done) else ExitCode.UNDETERMINED
+
+
+_WINDOWS_SAID = {
+    ExitCode.HELD: "The formula is exact to one tick.",
+    ExitCode.REFUTED: "The formula is wrong.",
+    ExitCode.UNDETERMINED: "A search was given up before it had seen every state; that is no pass.",
+}
+
+
+_WINDOW_COLUMNS = ("retry", "pause", "k", "beat", "timeout", "too short", "least", "policy", "s")
+_WINDOW_LEGEND = """
+retry     of the owner, after a failed beat; pause: of the sweeper, between two beats; in heartbeats
+k         flaps that come with the clock step
+beat      the heartbeat, and timeout the operation timeout, in ticks
+too short the greatest window that must be refuted by the formula, and least the next one, in ticks
+policy    the window that a policy takes for too short (LeasePolicy.flaps_survived)"""
+
+
+def _print_windows(console: Console, done: list[Bracket], code: ExitCode, elapsed: float) -> None:
+    table = Table(title="Windows", title_justify="left", box=None)
+    for heading in _WINDOW_COLUMNS:
+        table.add_column(heading, justify="right")
+    for found in done:
+        case = found.case
+        seconds = found.too_short.seconds + found.least.seconds
+        table.add_row(
+            case.row.retry,
+            case.row.pause,
+            str(case.flaps),
+            str(case.heartbeat),
+            str(case.timeout),
+            _window(case.too_short, found.too_short),
+            _window(case.too_short + 1, found.least),
+            str(case.safe_side),
+            f"{seconds:.1f}",
+        )
+    console.print(table, highlight=False)
+    console.print(_WINDOW_LEGEND, highlight=False)
+    states = sum(found.too_short.states + found.least.states for found in done)
+    console.print(f"\n{states} states, in {elapsed:.1f} s", highlight=False)
+    console.print(f"[bold]{_WINDOWS_SAID[code]}[/bold]")
+
+
+def _window(ticks: int, found: Search) -> str:
+    return f"[{_COLOURS[found.verdict]}]{ticks}: {found.verdict}[/]"
+
+
+def _windows_as_json(done: list[Bracket], code: ExitCode) -> dict[str, Any]:
+    return {
+        "verdict": code.name.lower(),
+        "exit_code": int(code),
+        "windows": [
+            {
+                "owner_retry": found.case.row.retry,
+                "sweeper_pause": found.case.row.pause,
+                "flaps": found.case.flaps,
+                "heartbeat": found.case.heartbeat,
+                "timeout": found.case.timeout,
+                "too_short": found.case.too_short,
+                "too_short_verdict": found.too_short.verdict,
+                "least": found.case.too_short + 1,
+                "least_verdict": found.least.verdict,
+                "policy_bound": found.case.safe_side,
+                "agrees": found.agrees,
+            }
+            for found in done
+        ],
+    }
