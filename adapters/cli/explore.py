@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import json
-import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -15,9 +14,9 @@ from typing import Annotated, Any, TypeVar
 import typer
 from attrs import frozen
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from unswept.adapters.cli.common import processes, progress_bar
 from unswept.adapters.cli.exit_codes import ExitCode
 from unswept.core.checks import check_whole
 from unswept.core.errors import MisuseError
@@ -79,25 +78,18 @@ def explore(
     not.
     """
     check_whole("--limit", limit, 1, 1_000_000_000)
-    processes = _workers(workers)
+    count = processes(workers)
     console = Console(stderr=as_json)
     if windows:
-        raise typer.Exit(_compare_windows(design, processes, limit, console, as_json))
-    raise typer.Exit(_explore(design, processes, limit, console, as_json))
-
-
-def _workers(workers: int | None) -> int:
-    if workers is None:
-        return os.cpu_count() or 1
-    check_whole("--workers", workers, 1, 1_000)
-    return workers
+        raise typer.Exit(_compare_windows(design, count, limit, console, as_json))
+    raise typer.Exit(_explore(design, count, limit, console, as_json))
 
 
 def _in_processes(
     run: Callable[[S], T], tasks: Sequence[S], workers: int, console: Console, what: str
 ) -> list[T]:
     """What each task came to, in their order, so that no report depends on `workers`."""
-    with _progress(console) as progress:
+    with progress_bar(console) as progress:
         bar = progress.add_task(what, total=len(tasks))
         if workers == 1 or len(tasks) == 1:
             return [run(task) for task in progress.track(tasks, task_id=bar)]
@@ -160,17 +152,6 @@ def _exit_code(done: list[Explored], design: str) -> ExitCode:
     if "undetermined" in own + others:
         return ExitCode.UNDETERMINED
     return ExitCode.COVERAGE_SHORT if "exhausted" in others else ExitCode.HELD
-
-
-def _progress(console: Console) -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=console,
-        transient=True,
-    )
 
 
 def _print(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import time
 from collections.abc import Mapping
@@ -13,14 +12,13 @@ from typing import Annotated, Any
 import typer
 from attrs import asdict
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from unswept.adapters.cli.common import processes, progress_bar
 from unswept.adapters.cli.exit_codes import ExitCode
 from unswept.adapters.proofs.catalogue import theorems
 from unswept.adapters.proofs.prover import Finding, Shown, Verdict
 from unswept.adapters.proofs.runs import missing, prove_all, show_all
-from unswept.core.checks import check_whole
 from unswept.core.errors import MisuseError
 from unswept.spec.theorems.scope import ASSUMED, NOT_COVERED
 from unswept.spec.theorems.theorem import Theorem
@@ -51,11 +49,11 @@ def prove(
     """
     _refuse_without_tools(as_json)
     chosen = _chosen(only)
-    processes = _workers(workers)
+    count = processes(workers)
     console = Console(stderr=as_json)
     if twins:
-        raise typer.Exit(_show_twins(chosen, processes, console, as_json))
-    raise typer.Exit(_prove(chosen, processes, console, as_json))
+        raise typer.Exit(_show_twins(chosen, count, console, as_json))
+    raise typer.Exit(_prove(chosen, count, console, as_json))
 
 
 def _refuse_without_tools(as_json: bool) -> None:
@@ -86,20 +84,13 @@ def _chosen(only: str | None) -> dict[str, Theorem]:
     return chosen
 
 
-def _workers(workers: int | None) -> int:
-    if workers is None:
-        return os.cpu_count() or 1
-    check_whole("--workers", workers, 1, 1_000)
-    return workers
-
-
 # Proving ----------------------------------------------------------------------------------------
 
 
 def _prove(chosen: dict[str, Theorem], workers: int, console: Console, as_json: bool) -> ExitCode:
     began = time.monotonic()
     found: dict[str, Finding] = {}
-    with _progress(console) as progress:
+    with progress_bar(console) as progress:
         task = progress.add_task("theorems", total=len(chosen))
         for name, finding in prove_all(chosen, workers):
             found[name] = finding
@@ -196,7 +187,7 @@ def _show_twins(
 ) -> ExitCode:
     began = time.monotonic()
     found: dict[str, Shown] = {}
-    with _progress(console) as progress:
+    with progress_bar(console) as progress:
         task = progress.add_task("witnesses and twins", total=len(chosen))
         for name, shown in show_all(chosen, workers):
             found[name] = shown
@@ -272,14 +263,3 @@ def _twins_as_json(
 
 def _shown_as_json(shown: Shown) -> dict[str, Any]:
     return {"witness": asdict(shown.witness), "broken": asdict(shown.twin)}
-
-
-def _progress(console: Console) -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=console,
-        transient=True,
-    )

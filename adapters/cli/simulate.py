@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from typing import Annotated, Any
 
 import typer
 from attrs import asdict, define, evolve
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import Progress
 from rich.table import Table
 
+from unswept.adapters.cli.common import processes, progress_bar
 from unswept.adapters.cli.exit_codes import ExitCode
 from unswept.adapters.urls import TEMPORARY, SimulatedStore
 from unswept.core.checks import check_whole
@@ -67,21 +67,21 @@ def simulate(
     """
     settings = _settings(hours, instances, faults, design)
     wanted = _seeds(seeds, seed)
-    processes = _workers(workers)
+    count = processes(workers)
     opener = SimulatedStore(store)
     console = Console(stderr=as_json)
     began = time.monotonic()
     totals = Totals()
     verdicts: list[DesignVerdict] = []
-    with _progress(console) as progress:
+    with progress_bar(console) as progress:
         task = progress.add_task(f"{design} on {store}", total=len(wanted))
-        for checked in run_seeds(settings, wanted, opener, processes):
+        for checked in run_seeds(settings, wanted, opener, count):
             totals.add(checked)
             progress.advance(task)
             if totals.violation is not None or totals.unequal_seed is not None:
                 break
         if DESIGNS[design].sound and seed is None and totals.violation is None:
-            verdicts = _try_broken_designs(settings, processes, progress)
+            verdicts = _try_broken_designs(settings, count, progress)
     elapsed = time.monotonic() - began
     code = _exit_code(settings, totals, verdicts, seed)
     if as_json:
@@ -112,13 +112,6 @@ def _seeds(seeds: int, seed: int | None) -> list[int]:
         return list(range(1, seeds + 1))
     check_whole("--seed", seed, 0, 2**63 - 1)
     return [seed]
-
-
-def _workers(workers: int | None) -> int:
-    if workers is None:
-        return os.cpu_count() or 1
-    check_whole("--workers", workers, 1, 1_000)
-    return workers
 
 
 def _try_broken_designs(
@@ -174,17 +167,6 @@ def replay_command(settings: Settings, store: str, seed: int) -> str:
 
 
 # What is printed --------------------------------------------------------------------------------
-
-
-def _progress(console: Console) -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=console,
-        transient=True,
-    )
 
 
 def _print(

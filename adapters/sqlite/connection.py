@@ -29,6 +29,7 @@ class Connection:
         self._clock = clock
         self._busy_timeout_ms = busy_timeout_ms
         self._database: sqlite3.Connection | None = None
+        self._abandoned: sqlite3.Connection | None = None
         self.lock = Turn(opener.path)
         """Held by whoever uses the connection, and through a fork."""
 
@@ -49,9 +50,9 @@ class Connection:
     def abandon(self) -> None:
         """Forget the connection, which a fork carried over in the middle of a command.
 
-        It is not closed: a thread that is not here any more may hold its locks.
+        It is kept, and so never closed: a thread that is not here any more may hold its locks.
         """
-        self._database = None
+        self._abandoned, self._database = self._database, None
         self.lock = Turn(self._opener.path)
 
     def run(self, mode: Mode, script: Callable[[], Script[T]], wait: Wait) -> T:

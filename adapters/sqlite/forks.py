@@ -38,6 +38,8 @@ class _Forks:
         self._open: weakref.WeakSet[Forkable] = weakref.WeakSet()
         self._held: list[Forkable] = []
         self._spoiled: frozenset[FileId] = frozenset()
+        # Stores that were in use: kept, since their end would close what is not the child's.
+        self._carried: list[Forkable] = []
 
     def add(self, store: Forkable) -> None:
         with self._lock:
@@ -50,9 +52,11 @@ class _Forks:
             store.before_fork()
 
     def after(self, *, in_child: bool) -> None:
-        carried = {store.after_fork(in_child=in_child) for store in self._held}
-        if in_child:
-            self._spoiled |= {file for file in carried if file is not None}
+        for store in self._held:
+            file = store.after_fork(in_child=in_child)
+            if in_child and file is not None:
+                self._carried.append(store)
+                self._spoiled |= {file}
         self._held = []
         self._lock.release()
 

@@ -247,7 +247,7 @@ def test_a_fork_waits_no_longer_than_a_command(tmp_path: Path) -> None:
         for command in EACH_CONNECTION:
             store.execute(command)
         assert in_child(lambda: store.execute(c.Register("child"))) == 0
-        assert set(tables_of(path)["instances"]) == {"a", "b", "child"}
+        assert set(tables_of(path)["instances"]) == {"b", "child"}
 
 
 # Re-entry ---------------------------------------------------------------------------------------
