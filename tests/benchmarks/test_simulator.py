@@ -65,7 +65,7 @@ def test_laws_cost_less_than_the_commands_they_judge(benchmark: BenchmarkFixture
     """With every law judged, the pure store keeps at least a third of its commands per second."""
     commands = lives()
     bare = max(rate(MemoryStore(lambda: StoreMs(1_000)).execute, commands) for _ in range(3))
-    found = benchmark.pedantic(lambda: rate(judged(), commands), rounds=3)
+    found = benchmark.pedantic(lambda: rate(judged(), commands), rounds=3)  # type: ignore[no-untyped-call]
     benchmark.extra_info["pure store, commands/s"] = round(bare)
     benchmark.extra_info["with every law, commands/s"] = round(found)
     print(f"\npure store {bare:,.0f}/s, with every law {found:,.0f}/s, ratio {found / bare:.2f}")
@@ -80,7 +80,7 @@ def test_a_simulated_hour(benchmark: BenchmarkFixture) -> None:
         outcome = run_seed(Settings(seed=1, hours=1), _pure)
         return outcome.commands / (time.perf_counter() - began)
 
-    found = benchmark.pedantic(hour, rounds=3)
+    found = benchmark.pedantic(hour, rounds=3)  # type: ignore[no-untyped-call]
     benchmark.extra_info["whole run, commands/s"] = round(found)
     print(f"\nwhole simulated run {found:,.0f} commands/s")
 
