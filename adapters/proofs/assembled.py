@@ -31,10 +31,11 @@ if TYPE_CHECKING:
 
 @frozen
 class Database:
-    """One database: its name, which is also how sqlglot calls its SQL, and its dialect."""
+    """One database: its name, which is also how sqlglot calls its SQL, its dialect, its schema."""
 
     name: str
     dialect: Dialect
+    schema: str
 
 
 def theorems(database: Database) -> Iterator[Theorem]:
@@ -100,7 +101,7 @@ def _compared(
 ) -> Iterator[str]:
     from sqlglot import expressions as e
 
-    tree = _statement(sql, database)
+    tree = statement(sql, database)
     rows = tree.find(e.Select) if isinstance(tree, e.Insert) else tree
     where = None if rows is None else rows.args.get("where")
     if rows is None or where is None:
@@ -120,7 +121,7 @@ def _compared(
 def _compared_birth(
     name: str, sql: str, database: Database, sets: tuple[Assignment, ...]
 ) -> Iterator[str]:
-    tree = _statement(sql, database)
+    tree = statement(sql, database)
     table, values = tree.this, tree.args["expression"]
     if _said(table.this) != database.dialect.table("jobs"):
         yield f"{name} is not about the table of jobs but {_said(table.this)}"
@@ -138,7 +139,7 @@ def _writing(queries: Queries, database: Database) -> Iterator[str]:
 
     made = {*queries.update.values(), *queries.insert.values(), queries.renew_holds, queries.evict}
     for sql in _texts(queries):
-        for write in _statement(sql, database).find_all(e.Insert, e.Update, e.Delete, e.Merge):
+        for write in statement(sql, database).find_all(e.Insert, e.Update, e.Delete, e.Merge):
             target = write.this.this if isinstance(write.this, e.Schema) else write.this
             if sql not in made and _said(target) == database.dialect.table("jobs"):
                 yield f"another statement writes to the table of jobs: {sql}"
@@ -155,7 +156,8 @@ def _texts(queries: Queries) -> list[str]:
     return texts
 
 
-def _statement(sql: str, database: Database) -> Expression:
+def statement(sql: str, database: Database) -> Expression:
+    """The tree of a statement."""
     from sqlglot import parse_one
 
     tree: Any = parse_one(sql, read=database.name)

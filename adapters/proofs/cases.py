@@ -19,8 +19,9 @@ from unswept.adapters.sql.statements import TRANSITIONS
 from unswept.core import job as jobs
 from unswept.core import lease as rules
 from unswept.core.job import Job, Process, Terms, Transport
-from unswept.core.lease import Lease, Status
+from unswept.core.lease import Lease, RequeueRule, Status
 from unswept.core.records import changed
+from unswept.core.units import StoreMs
 from unswept.spec.theorems.drawn import Draw, lease_of, unchecked
 
 Said = SimpleNamespace
@@ -46,6 +47,20 @@ def cases(tested: Collection[str], parameters: Collection[str]) -> type[Case]:
         def drawn(draw: Draw) -> Case:
             job, said = _job(draw, tested), _said(draw, asked)
             return Case(job, values_of(job), said, _params(said))
+
+    return Drawn
+
+
+def born(parameters: Collection[str]) -> type[Case]:
+    """The type of the cases of one birth: there is no job yet."""
+
+    class Drawn(Case):
+        @staticmethod
+        def drawn(draw: Draw) -> Case:
+            said = _said(draw, parameters)
+            said.requeue = draw(RequeueRule, "_requeue")
+            said.transport = draw(Transport, "_transport")
+            return Case(_NO_JOB, (), said, _params(said))
 
     return Drawn
 
@@ -100,7 +115,7 @@ _NEVER_NULL: Final = frozenset({"admitted_at", "partition", "label_set", "priori
 def _job(draw: Draw, tested: Collection[str]) -> Job:
     facts = {name: _fact(draw, name) if name in tested else _CARRIED[name] for name in _FACTS}
     return Job(
-        _CARRIED["id"],
+        draw(int, "_id") if "id" in tested else _CARRIED["id"],
         _lease(draw, tested),
         process=_process(draw, tested),
         **facts,
@@ -150,6 +165,9 @@ def _lease(draw: Draw, tested: Collection[str]) -> Lease:
         given("requeue"),
     )
     return lease if "requeue" in tested else changed(lease, requeue=_CARRIED["requeue"])
+
+
+_NO_JOB: Final = Job("j", rules.enqueue(RequeueRule.NEVER), Transport.PROCESS, StoreMs(0))
 
 
 # What a caller says -----------------------------------------------------------------------------

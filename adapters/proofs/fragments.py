@@ -48,6 +48,13 @@ def tested_columns(expression: Expression) -> Iterator[str]:
             yield column.name
 
 
+def parameters_of(expression: Expression) -> frozenset[str]:
+    """The names of its parameters."""
+    from sqlglot import expressions as e
+
+    return frozenset(each.name for each in expression.find_all(e.Placeholder))
+
+
 def compiled(expression: Expression, columns: Sequence[str]) -> Term:
     """The expression as a function of rows with these columns."""
     from sqlglot import expressions as e

@@ -12,6 +12,7 @@ from typing import Final
 
 from attrs import evolve, frozen
 
+from unswept.adapters.proofs.assembled import Database
 from unswept.adapters.proofs.cases import Case, Said, cases, names_in, values_of
 from unswept.adapters.proofs.fragments import compiled, is_true, parsed, tested_columns
 from unswept.adapters.sql import rows
@@ -154,14 +155,14 @@ EQUALS: Final = (
 )
 
 
-def theorems(database: str) -> Iterator[Theorem]:
+def theorems(database: Database) -> Iterator[Theorem]:
     """One for each transition, its SQL read as that database reads it."""
     for equal in EQUALS:
         transition = equal.transition
         was, becomes = equal.twin
         broken = evolve(transition, guard=transition.guard.replace(was, becomes))
         yield Theorem(
-            f"{database}_{transition.name}_is_the_core",
+            f"{database.name}_{transition.name}_is_the_core",
             f"SQL {'/'.join(transition.laws)}",
             f"The guard of {transition.name} holds exactly where the core allows it, and its "
             "assignments make the row that the core makes.",
@@ -173,9 +174,9 @@ def theorems(database: str) -> Iterator[Theorem]:
         )
 
 
-def _claims_equal(equal: Equal, transition: Transition, database: str) -> Claim:
-    guard = parsed(transition.guard, database)
-    values = {column: parsed(value, database) for column, value in transition.sets}
+def _claims_equal(equal: Equal, transition: Transition, database: Database) -> Claim:
+    guard = parsed(transition.guard, database.name)
+    values = {column: parsed(value, database.name) for column, value in transition.sets}
     holds = compiled(guard, rows.JOB_COLUMNS)
     made = [
         (place, compiled(values[column], rows.JOB_COLUMNS) if column in values else None)

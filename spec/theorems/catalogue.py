@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from unswept.spec.theorems import (
+    facts,
     hearts,
     holding,
     invariant,
@@ -25,6 +26,7 @@ THEOREMS: Final[tuple[Theorem, ...]] = (
     *sweepers.THEOREMS,
     *limits.THEOREMS,
     *shapes.THEOREMS,
+    *facts.THEOREMS,
     *invariant.THEOREMS,
     *shifts.THEOREMS,
 )

@@ -13,6 +13,7 @@ from typing import Any, NewType
 
 from attrs import frozen
 
+from unswept.core.job import Terms
 from unswept.core.lease import ACTIVE, Lease, RequeueRule, Status
 from unswept.core.units import Ms, StoreMs
 
@@ -108,3 +109,12 @@ def unchecked(kind: type[Any], **fields: Any) -> Any:
     for name, field in fields.items():
         object.__setattr__(value, name, field)
     return value
+
+
+def terms_of(asked: Asked) -> Terms:
+    """The terms of a caller all of whose ttls are the one that it asks for."""
+    spans = ("lease_ttl_ms", "http_grace_ms", "first_beat_ttl_ms")
+    terms: Terms = unchecked(
+        Terms, confirm_ms=asked.confirm_ms, **dict.fromkeys(spans, asked.ttl_ms)
+    )
+    return terms

@@ -16,14 +16,14 @@ from unswept.core import commands as c
 from unswept.core import lease as rules
 from unswept.core import replies as r
 from unswept.core import world as worlds
-from unswept.core.job import Job, Terms, Transport
+from unswept.core.job import Job, Transport
 from unswept.core.lease import Lease, RequeueRule, Status
 from unswept.core.records import changed
 from unswept.core.units import Ms, StoreMs
 from unswept.core.values import Event, Request, Result
 from unswept.core.world import Birth, DedupKey, Table, World, decide
 from unswept.spec.observations import Step
-from unswept.spec.theorems.drawn import Asked, Name, unchecked
+from unswept.spec.theorems.drawn import Asked, Name, terms_of, unchecked
 from unswept.spec.theorems.predicates import kept
 from unswept.spec.theorems.steps import MOVES
 from unswept.spec.theorems.theorem import Edit, Theorem, theorem
@@ -103,17 +103,9 @@ def _step(world: World, command: c.Command[Any], now: StoreMs) -> Step:
     )
 
 
-def _terms(asked: Asked) -> Terms:
-    spans = ("lease_ttl_ms", "http_grace_ms", "first_beat_ttl_ms")
-    terms: Terms = unchecked(
-        Terms, confirm_ms=asked.confirm_ms, **dict.fromkeys(spans, asked.ttl_ms)
-    )
-    return terms
-
-
 _COMMANDS: Final[Mapping[type, Callable[[Asked], Any]]] = {
     c.Start: lambda a: unchecked(
-        c.Start, job_id=ID, owner=a.owner, epoch=a.epoch, process=None, terms=_terms(a)
+        c.Start, job_id=ID, owner=a.owner, epoch=a.epoch, process=None, terms=terms_of(a)
     ),
     c.Complete: lambda a: unchecked(
         c.Complete, job_id=ID, owner=a.owner, epoch=a.epoch, outcome=a.outcome, result=Result()
@@ -142,7 +134,7 @@ _COMMANDS: Final[Mapping[type, Callable[[Asked], Any]]] = {
         c.Heartbeat,
         instance=a.owner,
         holds=(unchecked(c.Hold, job_id=ID, epoch=a.epoch),),
-        terms=_terms(a),
+        terms=terms_of(a),
         watched=(),
     ),
 }
@@ -298,7 +290,7 @@ def a_bad_hold_spoils_no_other(
 
 def _beat(asked: Asked, *holds: c.Hold) -> Any:
     return unchecked(
-        c.Heartbeat, instance=asked.owner, holds=holds, terms=_terms(asked), watched=()
+        c.Heartbeat, instance=asked.owner, holds=holds, terms=terms_of(asked), watched=()
     )
 
 
@@ -310,7 +302,7 @@ def _admit(job_id: str, asked: Asked, fresh: bool, window_ms: Ms = Ms(0)) -> Any
         c.Admit,
         job_id=job_id,
         owner=asked.owner,
-        terms=_terms(asked),
+        terms=terms_of(asked),
         transport=Transport.PROCESS,
         requeue=RequeueRule.NEVER,
         request=Request(principal="p", request_key="r"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from unswept.adapters.proofs.cases import names_in, values_of
@@ -14,8 +16,11 @@ from unswept.core.lease import Kind, RequeueRule
 from unswept.core.units import Ms, StoreMs
 from unswept.spec.laws import LAWS
 from unswept.spec.theorems.catalogue import THEOREMS
+from unswept.spec.theorems.scope import ASSUMED, NOT_COVERED
 from unswept.spec.theorems.steps import MOVES
 from unswept.spec.theorems.theorem import Edit, Theorem, by_name
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_every_theorem_has_a_name_of_its_own() -> None:
@@ -41,6 +46,13 @@ def test_every_twin_is_an_edit_that_can_be_made(theorem: Theorem) -> None:
     with twin.made():
         assert twin.function.__code__ is not whole
     assert twin.function.__code__ is whole
+
+
+def test_the_page_says_what_is_assumed_and_not_covered() -> None:
+    """What the command prints under its table stands in the documentation too."""
+    page = " ".join((ROOT / "docs/proofs.md").read_text(encoding="utf-8").split())
+    for sentence in (*ASSUMED, *NOT_COVERED):
+        assert sentence in page
 
 
 def test_an_edit_of_text_that_is_gone_says_so() -> None:
