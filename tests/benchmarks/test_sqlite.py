@@ -98,7 +98,7 @@ class HandWritten:
         self.run("BEGIN IMMEDIATE", {})
         now = time.time_ns() // 1_000_000
         terms = {"lease_ttl_ms": 90_000, "http_grace_ms": 300_000, "confirm_ms": 45_000}
-        self.run(Q.bear_id, {"id": job_id, "owner": "a", "now": now})
+        self.run(Q.bear_id, {"id": job_id, "owner": "a", "now": now, "joined_to": None})
         row = {"id": job_id, "owner": "a", "now": now, "requeue": "never", "transport": "process"}
         self.run(Q.admit, {**row, **terms})
         request = {"job_id": job_id, "payload": b"", "principal": None, "request_key": None}
