@@ -1,6 +1,6 @@
 """How fast the SQLite store is, as a ratio to the plain alternative that is measured beside it.
 
-    python -m pytest tests/benchmarks/test_sqlite.py --benchmark-only -s
+    python -m pytest tests/benchmarks/test_sqlite.py --benchmark-only -n 0 -s
 
 Store and alternative take turns, so that whatever else the machine does slows both. A ratio of 1 is
 as fast as the alternative. The bounds leave room for the noise of shared machines.
