@@ -133,10 +133,15 @@ _KNOWN: Final[set[object]] = set()
 
 def _teach(claim: Claim) -> None:
     """Tell CrossHair how the parameters of a claim are drawn: a type may say so itself."""
+    from crosshair import core
     from crosshair.core import register_type
     from crosshair.core_and_libs import _make_registrations
+    from crosshair.options import AnalysisOptionSet
 
     if not _KNOWN:
+        # CrossHair looks for directives in the comments of every package above a function, and
+        # fails on `unswept`, a namespace that in an editable install has no folder.
+        core.collect_options = lambda thing: AnalysisOptionSet()
         _make_registrations()  # type: ignore[no-untyped-call]
         register_type(Name, lambda draw: draw(int))
         register_type(Lease, _draw_lease)

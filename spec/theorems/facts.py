@@ -60,8 +60,8 @@ def _keeps_the_facts(name: str, twin: Edit) -> Theorem:
     return Theorem(
         f"{name}_keeps_the_facts",
         FACTS,
-        f"After a {name} a job has the time of its end exactly if it is over, and an orphan has the "
-        "time of its sweep.",
+        f"After a {name} a job has the time of its end exactly if it is over, and an orphan has "
+        "the time of its sweep.",
         claim,
         twin,
     )
@@ -76,7 +76,7 @@ _BREAKS: Final[Mapping[str, Edit]] = MappingProxyType(
         "delay": Edit(
             jobs._with_lease,
             "changed(job, lease=lease)",
-            "changed(job, lease=lease, finished_at=0)",
+            "changed(job, finished_at=0)",
         ),
         "orphan": Edit(jobs.orphan, "orphaned_at=now", "orphaned_at=None"),
         "complete": Edit(jobs._with_end, _ENDED, "job.finished_at"),

@@ -74,7 +74,7 @@ def an_instance_sends_only_what_its_phase_allows(
     return kept("L10", Send("i", _SENT[act], phase, repeat=False)) and phase is not Phase.STOPPED
 
 
-def a_late_answer_makes_faint(beating: Beating, act: Act, now: MonoMs) -> bool | None:
+def a_late_answer_makes_faint(beating: Beating, now: MonoMs) -> bool | None:
     """Whose last answer is older than a heartbeat and an operation timeout (a suspension, say)
     sends no delay and no sweep, whatever it believed before."""
     heart = beating.heart
@@ -83,21 +83,24 @@ def a_late_answer_makes_faint(beating: Beating, act: Act, now: MonoMs) -> bool |
         and now - heart.pulse.answered_at
         <= heart.policy.heartbeat_interval_ms + heart.policy.operation_timeout_ms
     )
-    if fresh or act not in (Act.DELAY, Act.SWEEP):
-        return None
-    return not rules.may(heart, act, now)
+    return None if fresh else not _may_any(heart, _ONLY_STEADY, now)
 
 
-def a_failed_beat_makes_faint(beating: Beating, act: Act, now: MonoMs) -> bool | None:
+def a_failed_beat_makes_faint(beating: Beating, now: MonoMs) -> bool | None:
     """After a beat that failed an instance sends no delay and no sweep, and after the third in a
     row nothing new at all."""
     heart = beating.heart
     if heart.flight is None or heart.failures < 0:
         return None
     after = rules.failed(heart, heart.flight.number, now)
-    if after.failures >= 3 or act in (Act.DELAY, Act.SWEEP):
-        return not rules.may(after, act, now)
-    return True
+    return not _may_any(after, frozenset(Act) if after.failures >= 3 else _ONLY_STEADY, now)
+
+
+_ONLY_STEADY: Final = frozenset({Act.DELAY, Act.SWEEP})
+
+
+def _may_any(heart: Heart, acts: frozenset[Act], now: MonoMs) -> bool:
+    return any(rules.may(heart, act, now) for act in acts)
 
 
 def an_instance_always_beats(beating: Beating, now: MonoMs) -> bool | None:
