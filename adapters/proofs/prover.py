@@ -141,7 +141,7 @@ def _teach(claim: Claim) -> None:
     if not _KNOWN:
         # CrossHair looks for directives in the comments of every package above a function, and
         # fails on `unswept`, a namespace that in an editable install has no folder.
-        core.collect_options = lambda thing: AnalysisOptionSet()
+        core.collect_options = lambda thing: AnalysisOptionSet()  # type: ignore[attr-defined]
         _make_registrations()  # type: ignore[no-untyped-call]
         register_type(Name, lambda draw: draw(int))
         register_type(Lease, _draw_lease)
