@@ -460,7 +460,7 @@ class Instance:
             admit,
             lambda reply, sent_at: self._admitted(task, reply, sent_at),
             act=Act.ADMIT,
-            tries=4,
+            tries=2,
             give_up=lambda: self._withdraw(task),
         )
 

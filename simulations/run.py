@@ -68,7 +68,7 @@ class Settings:
     """What a run is made of; the same settings give the same run, byte for byte."""
 
     seed: int
-    hours: float = 2.0
+    hours: float = 1.0
     instances: int = 3
     faults: tuple[str, ...] = tuple(FAULTS)
     design: str = "unswept"
@@ -534,8 +534,10 @@ class Run:
             self._ask(command)
         elif choice < 0.65 and world.jobs:
             active = sorted((*world.owned, *world.waiting))
+            queued = [j for j in active if world.jobs[j].lease.status is Status.QUEUED]
             if active:
-                self._ask(c.RequestCancel(self.rng.choice(active)))
+                wanted = queued if queued and self.rng.random() < 0.5 else active
+                self._ask(c.RequestCancel(self.rng.choice(wanted)))
         else:
             orphans = [j for j in world.jobs.values() if j.lease.status is Status.ORPHANED]
             if orphans:
