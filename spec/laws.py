@@ -220,7 +220,8 @@ def _l5(step: Step) -> str | None:
         if after is None:
             continue
         was = None if before is None else before.lease.status
-        if was is after.lease.status:
+        stays = before is not None and before.lease.epoch == after.lease.epoch
+        if stays and was is after.lease.status:  # a release of a queued job moves the epoch
             if after.id in left and left[after.id].kind not in _WITHOUT_STATUS:
                 return f"{after.id} stayed {was} and left the event {left[after.id].kind}"
             continue

@@ -551,6 +551,11 @@ def l5_refusal_leaves_one() -> Pair:
     return both(running(), 20, sweep(), lambda d: evolve(d, events=(event,)))
 
 
+def l5_release_of_a_queued_job_leaves_none() -> Pair:
+    """From the owner's queue to nobody's: the status is the same word, the move is none the less."""
+    return both(admitted(), 10, c.Release("j1", "A", 1), without_events)
+
+
 def l5_kind_of_another_epoch_step() -> Pair:
     return both(admitted(), 10, START, with_event(kind=Kind.CLAIM))
 
@@ -700,6 +705,7 @@ CASES: Final[dict[str, tuple[str, Case]]] = {
     "a repeated command adds one": ("L5", l5_written_twice),
     "a renewal leaves one": ("L5", l5_renewal_leaves_one),
     "a refused sweep leaves one": ("L5", l5_refusal_leaves_one),
+    "a release of a queued job leaves none": ("L5", l5_release_of_a_queued_job_leaves_none),
     "a start leaves a claim": ("L5", l5_kind_of_another_epoch_step),
     "a late enqueue": ("L6", l6_reborn(c.Enqueue("j1"))),
     "a late admit": ("L6", l6_reborn(admit())),
