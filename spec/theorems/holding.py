@@ -14,35 +14,42 @@ from unswept.spec.theorems.predicates import kept
 from unswept.spec.theorems.theorem import Edit, theorem
 
 DRIFT: Final = 1_000
-"""The bound for the rates of clocks: in any true time T a clock counts between T - T/1000 and
-T + T/1000."""
+"""The bound for clocks: in any true time T one runs for at least T - T/1000, at most T + T/1000."""
 
 
-def _counts(counted: int, true: int) -> bool:
-    """Can a clock within the bound count this in that true time?"""
-    return (DRIFT - 1) * true <= DRIFT * counted <= (DRIFT + 1) * true
+def _runs(clock_us: int, true_us: int) -> bool:
+    """Can a clock within the bound run for this long in that true time?"""
+    return (DRIFT - 1) * true_us <= DRIFT * clock_us <= (DRIFT + 1) * true_us
+
+
+def _reads(read_ms: int, clock_us: int) -> bool:
+    """Can two readings in whole milliseconds be so far apart, on a clock that ran for so long?"""
+    return 1_000 * (read_ms - 1) < clock_us < 1_000 * (read_ms + 1)
 
 
 def no_step_begins_after_the_stamped_deadline(
-    sent_at: MonoMs, stamped_at: StoreMs, ttl_ms: Ms, now: MonoMs, true_ms: int, store_now: StoreMs
+    stamped_from: MonoMs,
+    stamped_at: StoreMs,
+    ttl_ms: Ms,
+    margin_ms: Ms,
+    now: MonoMs,
+    store_now: StoreMs,
+    true_us: int,
+    local_us: int,
+    store_us: int,
 ) -> bool | None:
     """Requeueable work that may begin a step has a lease that still runs in the store: for clocks
-    that run within 1/1000 of true time, a store clock that does not step, a stamp that was made at
-    the send or later, and a margin of at least ttl/500, which the policy demands."""
-    margin_ms = Ms(-(-ttl_ms // 500))
+    that run within 1/1000 of true time and are read in whole milliseconds, a store clock that does
+    not step, and a margin of at least ttl/500, which the policy demands."""
     held = unchecked(
-        Held,
-        hold=None,
-        requeue=RequeueRule.ALLOWED,
-        stamped_from=sent_at,
-        ttl_ms=ttl_ms,
+        Held, hold=None, requeue=RequeueRule.ALLOWED, stamped_from=stamped_from, ttl_ms=ttl_ms
     )
-    if ttl_ms < 1 or true_ms < 0 or not holds.may_step(held, margin_ms, now):
+    if ttl_ms < 1 or 500 * margin_ms < ttl_ms or not holds.may_step(held, margin_ms, now):
         return None
-    # `true_ms` is the true time from the send until now; the stamp came after the send.
-    if not _counts(now - sent_at, true_ms) or store_now < stamped_at:
+    # The true time since the send; since the stamp, which came after it, no more has passed.
+    if not _runs(local_us, true_us) or not _reads(now - stamped_from, local_us):
         return None
-    if DRIFT * (store_now - stamped_at) > (DRIFT + 1) * true_ms:
+    if DRIFT * store_us > (DRIFT + 1) * true_us or not _reads(store_now - stamped_at, store_us):
         return None
     return store_now <= stamped_at + ttl_ms
 

@@ -552,7 +552,7 @@ def l5_refusal_leaves_one() -> Pair:
 
 
 def l5_release_of_a_queued_job_leaves_none() -> Pair:
-    """From the owner's queue to nobody's: the status is the same word, the move is none the less."""
+    """The status stays the same word, queued, and the job has moved none the less."""
     return both(admitted(), 10, c.Release("j1", "A", 1), without_events)
 
 
