@@ -48,3 +48,5 @@ class Refusal(StrEnum):
     """The time that would allow this (queue deadline, retention, not_before) is not past."""
     TOO_LATE = "too_late"
     """Output came later than `late_output_ms` after the job's end. (L4)"""
+    BUSY = "busy"
+    """Somebody has the row locked, so that it was left alone: look at it anew."""

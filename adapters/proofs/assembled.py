@@ -14,7 +14,7 @@ from attrs import frozen
 
 from unswept.adapters.proofs.fragments import parsed
 from unswept.adapters.sql.dialect import Dialect
-from unswept.adapters.sql.queries import Queries, guard_over_holds
+from unswept.adapters.sql.queries import Queries, over_holds
 from unswept.adapters.sql.statements import (
     BIRTHS,
     EVICT,
@@ -77,13 +77,14 @@ def _lacking(queries: Queries, database: Database) -> Iterator[str]:
             yield from _compared(
                 f"update {name}", sql, database, ":id", transition.guard, transition.sets
             )
+    renew = over_holds(RENEW, database.dialect.holds_now)
     yield from _compared(
         "renew_holds",
         queries.renew_holds,
         database,
         "hold_id",
-        guard_over_holds(RENEW),
-        RENEW.sets,
+        renew.guard,
+        renew.sets,
     )
     yield from _compared("evict", queries.evict, database, ":id", EVICT.guard, ())
     yield from _compared("append_chunk", queries.append_chunk, database, ":id", OUTPUT.guard, ())

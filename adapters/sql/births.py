@@ -25,7 +25,15 @@ from unswept.adapters.sql.rows import (
     transport_of,
 )
 from unswept.adapters.sql.statements import CLAIM, WITHDRAW
-from unswept.adapters.sql.steps import CLOCK, Each, Script, Statement, read_clock
+from unswept.adapters.sql.steps import (
+    CLOCK,
+    Each,
+    Locking,
+    Script,
+    Statement,
+    Tell,
+    read_clock,
+)
 from unswept.core import commands as c
 from unswept.core import job as jobs
 from unswept.core import replies as r
@@ -57,7 +65,7 @@ def register(q: Queries, cmd: c.Register) -> Script[r.Registered]:
 
 def deregister(q: Queries, cmd: c.Deregister) -> Script[r.Deregistered]:
     """Takes the row away; jobs and leases stay."""
-    yield Statement(q.deregister, {"id": cmd.instance})
+    yield Tell(q.deregister, [{"id": cmd.instance}])
     now = yield from read_clock()
     return r.Deregistered(now)
 
@@ -90,10 +98,12 @@ def admit(q: Queries, cmd: c.Admit) -> Script[r.Accepted | r.Joined | r.Refused]
             return twin
     now = yield from _bear(q, cmd.job_id, cmd.owner)
     if now is None:
+        if key is not None and q.free_key is not None:
+            yield Tell(q.free_key, [key])
         known = yield from _born_before(q, cmd.job_id, cmd.owner)
         return known
     if key is not None:
-        yield Statement(q.put_key, {**key, "id": cmd.job_id, "now": now})
+        yield Tell(q.put_key, [{**key, "id": cmd.job_id, "now": now}])
     params = {
         "id": cmd.job_id,
         "owner": cmd.owner,
@@ -141,7 +151,7 @@ def withdraw(q: Queries, cmd: c.Withdraw) -> Script[r.Accepted | r.Withdrawn | r
 
 def claim(q: Queries, cmd: c.Claim) -> Script[r.Claimed | r.Refused]:
     """Takes waiting jobs; under a number that was used before, those of them still held."""
-    rows = yield Statement(q.lock_instance, {"id": cmd.owner})
+    rows = yield Locking(q.lock_instance, {"id": cmd.owner})
     now = yield from read_clock()
     if not rows:
         return r.Refused(now, Refusal.NOT_REGISTERED, None)
@@ -149,7 +159,7 @@ def claim(q: Queries, cmd: c.Claim) -> Script[r.Claimed | r.Refused]:
         rows = yield Statement(q.claimed_before, {"owner": cmd.owner, "claim_no": cmd.claim_no})
         return r.Claimed(now, tuple(_grant(row) for row in rows), repeated=True)
     mine = {"owner": cmd.owner, "claim_no": cmd.claim_no, "now": now}
-    yield Statement(q.number_claim, {**mine, "id": cmd.owner})
+    yield Tell(q.number_claim, [{**mine, "id": cmd.owner}])
     rows = yield Statement(
         q.candidates, {"partition": cmd.partition, "now": now, "rows": cmd.limit}
     )
@@ -157,7 +167,7 @@ def claim(q: Queries, cmd: c.Claim) -> Script[r.Claimed | r.Refused]:
     mine |= terms_params(cmd.terms)
     rows = yield Each(q.update[CLAIM.name], [{"id": job_id, **mine} for job_id in waiting])
     events = [event_params(Kind.CLAIM, waiting[row[0]], row, now, cmd.owner) for row in rows]
-    yield Each(q.put_event, events)
+    yield Tell(q.put_event, events)
     rows = yield Statement(q.claimed_now, q.dialect.bind_ids(row[0] for row in rows))
     return r.Claimed(now, tuple(_grant(row) for row in rows), repeated=False)
 
@@ -181,7 +191,9 @@ def _twin(q: Queries, newest: str, cmd: c.Admit) -> Script[r.Joined | None]:
     if not may_join(twin, cmd.dedup_window_ms, now):
         return None
     used = {"id": cmd.job_id, "owner": cmd.owner, "now": now, "joined_to": twin.id}
-    yield Statement(q.bear_id, used)
+    rows = yield Statement(q.bear_id, used)
+    if not rows:  # a withdrawal of this very admit came in between
+        return None
     return r.Joined(now, r.Standing.of(twin))
 
 
@@ -190,11 +202,9 @@ def _bear(q: Queries, job_id: str, owner: str | None) -> Script[StoreMs | None]:
     using it now, so the time that counts is read after. (L6)"""
     born_at = yield CLOCK
     used = {"id": job_id, "owner": owner, "now": born_at[0][0], "joined_to": None}
-    rows = yield Statement(q.bear_id, used)
-    if not rows:
-        return None
+    rows = yield Locking(q.bear_id, used)
     now = yield CLOCK
-    return StoreMs(now[0][0])
+    return StoreMs(now[0][0]) if rows else None
 
 
 def _born_before(q: Queries, job_id: str, first_owner: str | None) -> Script[Any]:
@@ -220,16 +230,14 @@ def _put(
     """The new row, its request and its event."""
     rows = yield Statement(insert, params)
     born = rows[0]
-    yield Statement(
-        q.put_request,
-        {
-            "job_id": params["id"],
-            "payload": request.payload,
-            "principal": request.principal,
-            "request_key": request.request_key,
-        },
-    )
-    yield Statement(q.put_event, event_params(kind, None, born, now, None))
+    riders = {
+        "job_id": params["id"],
+        "payload": request.payload,
+        "principal": request.principal,
+        "request_key": request.request_key,
+    }
+    yield Tell(q.put_request, [riders])
+    yield Tell(q.put_event, [event_params(kind, None, born, now, None)])
     return r.Accepted(now, standing_of(born), kind)
 
 

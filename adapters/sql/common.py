@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from unswept.adapters.sql.queries import Queries
 from unswept.adapters.sql.rows import Before, event_params, job_of, standing_of
 from unswept.adapters.sql.statements import Transition
-from unswept.adapters.sql.steps import CLOCK, Params, Script, Statement
+from unswept.adapters.sql.steps import CLOCK, Locking, Params, Script, Statement, Tell
 from unswept.core.errors import StoreError
 from unswept.core.job import Job
 from unswept.core.refusal import Refusal
@@ -21,7 +21,7 @@ class GuardError(StoreError):
 
 def locked_job(q: Queries, job_id: str) -> Script[tuple[Before | None, StoreMs]]:
     """One job, with its row locked, and the store time, read once that lock is held."""
-    rows = yield Statement(q.lock_job, {"id": job_id})
+    rows = yield Locking(q.lock_job, {"id": job_id})
     now = yield CLOCK
     return (Before(*rows[0]) if rows else None), now[0][0]
 
@@ -68,9 +68,8 @@ def carry_out(
     if not rows:
         return None
     after = rows[0]
-    yield Statement(
-        q.put_event, event_params(transition.kind, before, after, now, actor, forced=forced)
-    )
+    event = event_params(transition.kind, before, after, now, actor, forced=forced)
+    yield Tell(q.put_event, [event])
     return Accepted(now, standing_of(after), transition.kind)
 
 
@@ -82,6 +81,12 @@ def repeated(job: Job, now: StoreMs) -> Accepted:
 def refused(reason: Refusal, job: Job, now: StoreMs) -> Refused:
     """Nothing changed; this stands."""
     return Refused(now, reason, Standing.of(job))
+
+
+def why_skipped(core_says: object) -> Refusal:
+    """The core's refusal, for a row that was passed over; where the core has none, somebody has it
+    locked."""
+    return core_says if isinstance(core_says, Refusal) else Refusal.BUSY
 
 
 def why(core_says: object, transition: Transition, job_id: str) -> Refusal:

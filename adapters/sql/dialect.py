@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 
@@ -13,12 +13,18 @@ class Dialect(Protocol):
     """Behind a SELECT: waits for the rows' locks; empty where a writer has the whole store."""
     for_key_share: str
     """The same, for a reader of the row's epoch that heartbeats may pass."""
+    for_renewal: str
+    """The same, for a row that is to be renewed: an output of its owner may pass."""
     skip_locked: str
-    """Behind a SELECT: locks the rows that are free, and names no other."""
+    """Behind a SELECT: locks the rows that nobody has locked, and names no other."""
 
     holds: str
-    """A FROM item with the columns `hold_id` and `hold_epoch`, of the parameters that
-    `bind_holds` gives."""
+    """A FROM item with the columns `hold_id` and `hold_epoch`: of the holds that `bind_holds`
+    gives, those whose rows are free, locked in id order."""
+    with_holds: str
+    """What stands before a statement that uses `holds`; empty where nothing must."""
+    holds_now: str
+    """The store time in such a statement, read once all locks are held."""
     ids: str
     """A subselect of the ids that `bind_ids` gives."""
 
@@ -30,8 +36,8 @@ class Dialect(Protocol):
         """A statement with `:name` parameters, in the driver's own style."""
         ...
 
-    def bind_holds(self, holds: Iterable[tuple[str, int]]) -> dict[str, Any]:
-        """Pairs of distinct job ids and their epochs, as the parameters of `holds`."""
+    def bind_holds(self, epochs: Mapping[str, int]) -> dict[str, Any]:
+        """Job ids and their epochs, as the parameters of `holds`."""
         ...
 
     def bind_ids(self, ids: Iterable[str]) -> dict[str, Any]:
@@ -40,10 +46,16 @@ class Dialect(Protocol):
 
     def lock_key(self, keys: str) -> str:
         """The statement that locks the row of (:principal, :request_key) in the table `keys`
-        against other admits and gives its job_id; no row or an absent job mean that it is free."""
+        against other admits and gives its job_id; no row, NULL or an absent job mean that it is
+        free."""
+        ...
+
+    def free_key(self, keys: str) -> str | None:
+        """The statement that takes away a row which `lock_key` made and nobody used; None where it
+        makes none."""
         ...
 
     def find_locked(self, jobs: str) -> str | None:
-        """The statement that gives those of `ids` whose rows somebody has locked, changing
-        nothing; None where rows have no locks of their own."""
+        """The statement that gives those of `ids` whose rows somebody has locked against renewal,
+        changing nothing; None where rows have no locks of their own."""
         ...

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Sequence
 
 from unswept.adapters.sql.common import (
     absent,
@@ -31,7 +31,7 @@ from unswept.adapters.sql.statements import (
     RENEW,
     START,
 )
-from unswept.adapters.sql.steps import Script, Statement, read_clock
+from unswept.adapters.sql.steps import Locking, Script, Statement, Tell, TryLock, read_clock
 from unswept.core import commands as c
 from unswept.core import job as jobs
 from unswept.core import lease as rules
@@ -69,48 +69,77 @@ def start(q: Queries, cmd: c.Start) -> Script[c.Outcome]:
 
 
 def heartbeat(q: Queries, cmd: c.Heartbeat) -> Script[r.Beaten]:
-    """One renewal statement for all holds, also for none; then why the others were not renewed."""
-    pairs = q.dialect.bind_holds((hold.job_id, hold.epoch) for hold in cmd.holds)
+    """One renewal statement for all holds, also for none; then why the others were not renewed.
+    Those that somebody had locked for a moment are renewed in a second one. (L8)"""
     now = yield from read_clock()
-    rows = yield Statement(
-        q.renew_holds,
-        {**pairs, "owner": cmd.instance, "now": now, **terms_params(cmd.terms)},
-    )
-    renewed = {job_id: (deadline, asked) for job_id, deadline, asked in rows}
-    others = yield from _not_renewed(q, cmd, renewed, now)
-    answers = tuple(
-        r.HoldAnswer(hold.job_id, hold.epoch, r.Answer.RENEWED, *stamp)
-        if (stamp := renewed.get(hold.job_id)) is not None
-        else others[hold.job_id]
-        for hold in cmd.holds
-    )
-    locked: tuple[str, ...] = ()
-    if q.find_locked is not None and cmd.watched:
-        rows = yield Statement(q.find_locked, q.dialect.bind_ids(cmd.watched))
-        locked = tuple(row[0] for row in rows)
+    answers = yield from _renewed(q, cmd, cmd.holds, now)
+    left = [hold for hold in cmd.holds if hold.job_id not in answers]
+    answers |= yield from _not_renewed(q, cmd, left, now)
+    busy = [hold for hold in left if answers[hold.job_id].answer is r.Answer.BUSY]
+    if busy:
+        yield TryLock(q.wait_for_jobs, q.dialect.bind_ids(hold.job_id for hold in busy))
+        renewed = yield from _renewed(q, cmd, busy, now)
+        left = [hold for hold in busy if hold.job_id not in renewed]
+        answers |= renewed | (yield from _not_renewed(q, cmd, left, now))
+    locked = yield from _locked(q, cmd.watched)
     rows = yield Statement(q.see_instance, {"id": cmd.instance, "now": now})
-    return r.Beaten(now, answers, locked, bool(rows))
+    return r.Beaten(now, tuple(answers[hold.job_id] for hold in cmd.holds), locked, bool(rows))
+
+
+_Answers = dict[str, r.HoldAnswer]
+"""By the job's id, which a heartbeat names once."""
+
+
+def _renewed(
+    q: Queries, cmd: c.Heartbeat, holds: Sequence[c.Hold], now: StoreMs
+) -> Script[_Answers]:
+    """The answers to the holds that the renewal statement renews."""
+    epochs = {hold.job_id: hold.epoch for hold in holds}
+    say = {"owner": cmd.instance, "now": now, **terms_params(cmd.terms)}
+    rows = yield Statement(q.renew_holds, {**q.dialect.bind_holds(epochs), **say})
+    renewed = r.Answer.RENEWED
+    return {
+        job_id: r.HoldAnswer(job_id, epochs[job_id], renewed, deadline, asked)
+        for job_id, deadline, asked in rows
+    }
 
 
 def _not_renewed(
-    q: Queries, cmd: c.Heartbeat, renewed: Container[str], now: StoreMs
-) -> Script[dict[str, r.HoldAnswer]]:
-    """The answers to the holds whose rows the renewal statement did not change. (L8)"""
-    left = [hold for hold in cmd.holds if hold.job_id not in renewed]
-    found = yield from read_jobs(q, (hold.job_id for hold in left))
-    return {hold.job_id: _answer(found.get(hold.job_id), hold, cmd, now) for hold in left}
+    q: Queries, cmd: c.Heartbeat, holds: Sequence[c.Hold], now: StoreMs
+) -> Script[_Answers]:
+    """The answers to holds that it did not renew."""
+    found = yield from read_jobs(q, (hold.job_id for hold in holds))
+    return {hold.job_id: _answer(q, found.get(hold.job_id), hold, cmd, now) for hold in holds}
 
 
-def _answer(job: Job | None, hold: c.Hold, cmd: c.Heartbeat, now: StoreMs) -> r.HoldAnswer:
+def _answer(
+    q: Queries, job: Job | None, hold: c.Hold, cmd: c.Heartbeat, now: StoreMs
+) -> r.HoldAnswer:
     if job is None:
         return r.HoldAnswer(hold.job_id, hold.epoch, r.Answer.ABSENT)
-    reason = why(jobs.renew(job, cmd.instance, hold.epoch, cmd.terms, now), RENEW, job.id)
-    return hold_answer(job, hold.epoch, reason)
+    core_says = jobs.renew(job, cmd.instance, hold.epoch, cmd.terms, now)
+    if q.find_locked is not None and isinstance(core_says, Job):
+        return r.HoldAnswer(hold.job_id, hold.epoch, r.Answer.BUSY)
+    return hold_answer(job, hold.epoch, why(core_says, RENEW, job.id))
+
+
+def _locked(q: Queries, watched: tuple[str, ...]) -> Script[tuple[str, ...]]:
+    """The watched jobs that somebody keeps locked against renewal. One that is only being written
+    at this moment is not: its owner gets its turn."""
+    if q.find_locked is None or not watched:
+        return ()
+    rows = yield Statement(q.find_locked, q.dialect.bind_ids(watched))
+    if rows:
+        found = q.dialect.bind_ids(row[0] for row in rows)
+        yield TryLock(q.wait_for_jobs, found)
+        rows = yield Statement(q.find_locked, found)
+    locked = {row[0] for row in rows}
+    return tuple(job_id for job_id in watched if job_id in locked)
 
 
 def output(q: Queries, cmd: c.Output) -> Script[c.Outcome]:
     """Appends one chunk, unless it is there; the fence is part of the statement that inserts."""
-    rows = yield Statement(q.share_job, {"id": cmd.job_id})
+    rows = yield Locking(q.share_job, {"id": cmd.job_id})
     now = yield from read_clock()
     if not rows:
         return (yield from absent(q, cmd.job_id, now))
@@ -150,17 +179,14 @@ def complete(q: Queries, cmd: c.Complete) -> Script[c.Outcome]:
     mine = {"owner": cmd.owner, "epoch": cmd.epoch, "outcome": cmd.outcome.value}
     done = yield from carry_out(q, transition, before, now, cmd.owner, mine)
     if done is not None:
-        result = cmd.result
-        yield Statement(
-            q.put_result,
-            {
-                "job_id": before.id,
-                "exit_code": result.exit_code,
-                "http_status": result.http_status,
-                "error": result.error,
-                "body": result.body,
-            },
-        )
+        result = {
+            "job_id": before.id,
+            "exit_code": cmd.result.exit_code,
+            "http_status": cmd.result.http_status,
+            "error": cmd.result.error,
+            "body": cmd.result.body,
+        }
+        yield Tell(q.put_result, [result])
         return done
     job = yield from read_job(q, before.id)
     core_says = jobs.complete(job, cmd.owner, cmd.epoch, cmd.outcome, now)
@@ -176,7 +202,7 @@ def complete(q: Queries, cmd: c.Complete) -> Script[c.Outcome]:
         params = {"id": job.id, "epoch": cmd.epoch, "kind": stale.kind.value}
         rows = yield Statement(q.find_event, params)
         if not rows:
-            yield Statement(q.put_event, params_of(stale))
+            yield Tell(q.put_event, [params_of(stale)])
     return refused(reason, job, now)
 
 

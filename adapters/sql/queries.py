@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
+from attrs import evolve
+
 from unswept.adapters.sql.dialect import Dialect
 from unswept.adapters.sql.rows import (
     BEFORE_COLUMNS,
@@ -69,9 +71,10 @@ class Queries:
         )
         self.admit = self.insert[ADMIT.name]
         self.enqueue = self.insert[ENQUEUE.name]
+        renew = over_holds(RENEW, self.dialect.holds_now)
         self.renew_holds = self._text(
-            f"UPDATE {self._jobs} SET {_assigned(RENEW)} FROM {self.dialect.holds}"
-            f" WHERE id = hold_id AND ({guard_over_holds(RENEW)})"
+            f"{self.dialect.with_holds} UPDATE {self._jobs} SET {_assigned(renew)}"
+            f" FROM {self.dialect.holds} WHERE id = hold_id AND ({renew.guard})"
             f" RETURNING id, deadline, cancel_requested_at"
         )
         """The renewal statement: one guarded update over all holds of a heartbeat."""
@@ -110,8 +113,12 @@ class Queries:
             f" WHERE id = :id {self.dialect.for_key_share}"
         )
         self.read_jobs = self._text(f"{job} WHERE id IN ({self.dialect.ids})")
-        self.lock_jobs = self._text(
-            f"{before} WHERE id IN ({self.dialect.ids}) ORDER BY id {self.dialect.for_update}"
+        self.lock_free_jobs = self._text(
+            f"{before} WHERE id IN ({self.dialect.ids}) ORDER BY id {self.dialect.skip_locked}"
+        )
+        self.wait_for_jobs = self._text(
+            f"SELECT id FROM {jobs} WHERE id IN ({self.dialect.ids})"
+            f" ORDER BY id {self.dialect.for_renewal}"
         )
         locked = self.dialect.find_locked(jobs)
         self.find_locked = None if locked is None else self._text(locked)
@@ -165,6 +172,8 @@ class Queries:
         self.read_id = self._text(f"SELECT first_owner, joined_to FROM {ids} WHERE id = :id")
         self.read_ids = self._text(f"SELECT id FROM {ids} WHERE id IN ({self.dialect.ids})")
         self.lock_key = self._text(self.dialect.lock_key(keys))
+        free_key = self.dialect.free_key(keys)
+        self.free_key = None if free_key is None else self._text(free_key)
         self.put_key = self._text(
             f"INSERT INTO {keys} (principal, request_key, job_id, admitted_at)"
             f" VALUES (:principal, :request_key, :id, :now)"
@@ -255,9 +264,15 @@ class Queries:
         )
 
 
-def guard_over_holds(transition: Transition) -> str:
-    """A guard whose epoch is not one parameter but that of each hold in a batch."""
-    return re.sub(r":epoch\b", "hold_epoch", transition.guard)
+def over_holds(transition: Transition, now: str) -> Transition:
+    """The same for a batch of holds: the epoch is not one parameter but that of each hold, and the
+    store time is whatever `now` says."""
+
+    def of_holds(fragment: str) -> str:
+        return re.sub(r":now\b", now, re.sub(r":epoch\b", "hold_epoch", fragment))
+
+    sets = tuple((column, of_holds(value)) for column, value in transition.sets)
+    return evolve(transition, guard=of_holds(transition.guard), sets=sets)
 
 
 def _assigned(transition: Transition) -> str:

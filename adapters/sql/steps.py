@@ -1,4 +1,4 @@
-"""What a script asks of its driver: one statement, one statement for many rows, or the time.
+"""What a script asks of its driver: statements, locks, or the time.
 
 A script is a generator: it yields steps, receives rows, and returns the reply of its command. It
 holds no connection and awaits nothing, so that blocking and asynchronous drivers run the very same
@@ -34,6 +34,31 @@ class Each(NamedTuple):
     params: Sequence[Params]
 
 
+class Locking(NamedTuple):
+    """A statement that waits for locks, and behind which the script asks for the time; the driver
+    answers with all its rows. Where a round trip costs, it reads the clock in the same one."""
+
+    sql: str
+    params: Params
+
+
+class TryLock(NamedTuple):
+    """A statement that waits for locks, but only for a moment; the driver answers with its rows, or
+    with none where a lock could not be had. Never asked for where rows have no locks of their own.
+    """
+
+    sql: str
+    params: Params
+
+
+class Tell(NamedTuple):
+    """Writes whose rows nobody reads: the statement for every set of parameters, in order. The
+    driver answers with nothing, and may send them together with what comes next."""
+
+    sql: str
+    params: Sequence[Params]
+
+
 class ReadClock(Enum):
     """The store time, read now; the driver answers with one row of one number.
 
@@ -45,7 +70,7 @@ class ReadClock(Enum):
 
 CLOCK: Final = ReadClock.STEP
 
-Step: TypeAlias = Statement | Each | ReadClock
+Step: TypeAlias = Statement | Each | Locking | TryLock | Tell | ReadClock
 Script: TypeAlias = Generator[Step, list[Row], T]
 
 

@@ -13,11 +13,12 @@ from unswept.adapters.sql.common import (
     read_jobs,
     refused,
     why,
+    why_skipped,
 )
 from unswept.adapters.sql.queries import Queries
 from unswept.adapters.sql.rows import Before, event_params, suspect_of
 from unswept.adapters.sql.statements import DELAY, EVICT, ORPHAN
-from unswept.adapters.sql.steps import Each, Script, Statement, read_clock
+from unswept.adapters.sql.steps import Each, Locking, Script, Statement, Tell, read_clock
 from unswept.core import commands as c
 from unswept.core import job as jobs
 from unswept.core import lease as rules
@@ -63,7 +64,7 @@ def sweep(q: Queries, cmd: c.Sweep) -> Script[r.Swept]:
         [{"id": t.job_id, "epoch": t.epoch, "beats": t.beats, "now": now} for t in seen],
     )
     swept = {row[0]: row for row in rows}
-    yield Each(
+    yield Tell(
         q.put_event,
         [
             event_params(
@@ -78,24 +79,25 @@ def sweep(q: Queries, cmd: c.Sweep) -> Script[r.Swept]:
             if target.job_id in swept
         ],
     )
-    others = yield from read_jobs(q, (job_id for job_id in found if job_id not in swept))
+    others = yield from read_jobs(q, (job_id for job_id in targets if job_id not in swept))
     answers = []
     for target in cmd.targets:
         if target.job_id in swept:
             answers.append(r.SweepAnswer(target.job_id, None))
         elif (job := others.get(target.job_id)) is not None:
-            answers.append(_not_swept(job, target, now))
+            answers.append(_not_swept(job, target, now, tried=target.job_id in found))
         else:
             reason = yield from absence(q, target.job_id)
             answers.append(r.SweepAnswer(target.job_id, reason))
     return r.Swept(now, tuple(answers))
 
 
-def _not_swept(job: Job, target: c.Target, now: StoreMs) -> r.SweepAnswer:
+def _not_swept(job: Job, target: c.Target, now: StoreMs, *, tried: bool) -> r.SweepAnswer:
     if swept_before(job, target):
         return r.SweepAnswer(job.id, None, repeated=True)
     core_says = jobs.orphan(job, target.epoch, target.beats, now)
-    return r.SweepAnswer(job.id, why(core_says, ORPHAN, job.id))
+    reason = why(core_says, ORPHAN, job.id) if tried else why_skipped(core_says)
+    return r.SweepAnswer(job.id, reason)
 
 
 def look_overdue(q: Queries, cmd: c.LookOverdue) -> Script[r.Overdue]:
@@ -129,8 +131,8 @@ def evict(q: Queries, cmd: c.Evict) -> Script[r.Evicted]:
     rows = yield Each(q.evict, [{"id": job_id, "epoch": epochs[job_id], **say} for job_id in found])
     gone = {row[0]: row for row in rows}
     for drop in (q.drop_request, q.drop_result, q.drop_output):
-        yield Each(drop, [{"id": job_id} for job_id in gone])
-    yield Each(
+        yield Tell(drop, [{"id": job_id} for job_id in gone])
+    yield Tell(
         q.put_event,
         [
             event_params(Kind.EVICT, found[target.job_id], gone[target.job_id], now, None)
@@ -138,13 +140,14 @@ def evict(q: Queries, cmd: c.Evict) -> Script[r.Evicted]:
             if target.job_id in gone
         ],
     )
-    others = yield from read_jobs(q, (job_id for job_id in found if job_id not in gone))
+    others = yield from read_jobs(q, (job_id for job_id in epochs if job_id not in gone))
     answers = []
     for target in cmd.targets:
         if target.job_id in gone:
             answers.append(r.SweepAnswer(target.job_id, None))
         elif (job := others.get(target.job_id)) is not None:
-            answers.append(_not_evicted(job, target, cmd, now))
+            tried = target.job_id in found
+            answers.append(_not_evicted(job, target, cmd, now, tried=tried))
         else:
             reason = yield from absence(q, target.job_id)
             went = reason is Refusal.SPENT
@@ -152,9 +155,12 @@ def evict(q: Queries, cmd: c.Evict) -> Script[r.Evicted]:
     return r.Evicted(now, tuple(answers))
 
 
-def _not_evicted(job: Job, target: c.Hold, cmd: c.Evict, now: StoreMs) -> r.SweepAnswer:
+def _not_evicted(
+    job: Job, target: c.Hold, cmd: c.Evict, now: StoreMs, *, tried: bool
+) -> r.SweepAnswer:
     core_says = rules.may_evict(job.lease, target.epoch, job.finished_at, cmd.retention_ms, now)
-    return r.SweepAnswer(job.id, why(core_says, EVICT, job.id))
+    reason = why(core_says, EVICT, job.id) if tried else why_skipped(core_says)
+    return r.SweepAnswer(job.id, reason)
 
 
 def forget_instances(q: Queries, cmd: c.ForgetInstances) -> Script[r.Forgotten]:
@@ -164,7 +170,7 @@ def forget_instances(q: Queries, cmd: c.ForgetInstances) -> Script[r.Forgotten]:
         q.forget_instance,
         [
             {"id": name, "seen_at": seen_at, "instance_gc_ms": cmd.instance_gc_ms, "now": now}
-            for name, seen_at in cmd.seen
+            for name, seen_at in sorted(cmd.seen)
         ],
     )
     return r.Forgotten(now, len(rows))
@@ -183,14 +189,15 @@ def forget_keys(q: Queries, cmd: c.ForgetKeys) -> Script[r.Forgotten]:
                 "dedup_window_ms": cmd.dedup_window_ms,
                 "now": now,
             }
-            for principal, request_key, job_id in cmd.seen
+            for principal, request_key, job_id in sorted(cmd.seen)
         ],
     )
     return r.Forgotten(now, len(rows))
 
 
 def _locked_jobs(q: Queries, job_ids: Sequence[str]) -> Script[tuple[dict[str, Before], StoreMs]]:
-    """Jobs with their rows locked, in id order, and the store time, read once they all are."""
-    rows = yield Statement(q.lock_jobs, q.dialect.bind_ids(job_ids))
+    """Those of the jobs that nobody has locked, with their rows locked, and the store time, read
+    once they all are. No row is waited for, while others are held up."""
+    rows = yield Locking(q.lock_free_jobs, q.dialect.bind_ids(job_ids))
     now = yield from read_clock()
     return {row[0]: Before(*row) for row in rows}, now

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Callable
 from typing import TypeVar
 
-from unswept.adapters.sql.steps import Each, Mode, Row, Script, Statement, Step
+from unswept.adapters.sql.steps import CLOCK, Each, Mode, Row, Script, Step, Tell
 from unswept.adapters.sqlite.errors import translated
 from unswept.adapters.sqlite.opening import Opener
 from unswept.adapters.sqlite.patience import Wait, patiently
@@ -88,17 +88,17 @@ class Connection:
                 return reply
             self._check_not_abandoned(database)
             # All rows are fetched at once: an open cursor with RETURNING would hold up the COMMIT.
-            if isinstance(step, Statement):
-                rows = database.execute(step.sql, step.params).fetchall()
-            elif isinstance(step, Each):
-                rows = []
-                for params in step.params:
-                    rows += database.execute(step.sql, params)
-            else:
+            if step is CLOCK:
                 # One time for the whole transaction, read with its lock held.
                 if now is None:
                     now = [(self._read_clock(),)]
                 rows = now
+            elif isinstance(step, (Each, Tell)):
+                rows = []
+                for params in step.params:
+                    rows += database.execute(step.sql, params)
+            else:
+                rows = database.execute(step.sql, step.params).fetchall()
 
     def _read_clock(self) -> StoreMs:
         now = self._clock()

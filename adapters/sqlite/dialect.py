@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 PREFIX = "unswept_"
@@ -15,11 +15,14 @@ class SqliteDialect:
 
     for_update = ""
     for_key_share = ""
+    for_renewal = ""
     skip_locked = ""
 
     # One JSON object from ids to epochs: its keys and values come out of `json_each` as they are,
     # which takes half the time of an array of pairs, whose members are parsed once more.
     holds = "(SELECT key AS hold_id, value AS hold_epoch FROM json_each(:holds))"
+    with_holds = ""
+    holds_now = ":now"
     ids = "SELECT value FROM json_each(:ids)"
 
     def table(self, name: str) -> str:
@@ -30,10 +33,10 @@ class SqliteDialect:
         """`:name` is SQLite's own style."""
         return sql
 
-    def bind_holds(self, holds: Iterable[tuple[str, int]]) -> dict[str, Any]:
+    def bind_holds(self, epochs: Mapping[str, int]) -> dict[str, Any]:
         """A JSON object. Commands have refused what JSON would blur: a NUL in an id, at which
         SQLite cuts the text, and epochs like 1.0, true or "1"."""
-        return {"holds": json.dumps(dict(holds), ensure_ascii=False)}
+        return {"holds": json.dumps(epochs, ensure_ascii=False)}
 
     def bind_ids(self, ids: Iterable[str]) -> dict[str, Any]:
         """A JSON array."""
@@ -44,6 +47,10 @@ class SqliteDialect:
         return (
             f"SELECT job_id FROM {keys} WHERE principal = :principal AND request_key = :request_key"
         )
+
+    def free_key(self, keys: str) -> str | None:
+        """Reading a key makes no row."""
+        return None
 
     def find_locked(self, jobs: str) -> str | None:
         """No row has a lock of its own."""

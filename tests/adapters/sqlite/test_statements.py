@@ -13,7 +13,7 @@ import pytest
 import sqlglot
 from sqlglot import expressions as ast
 
-from unswept.adapters.sql.queries import Queries, guard_over_holds
+from unswept.adapters.sql.queries import Queries, over_holds
 from unswept.adapters.sql.rows import (
     JOB_COLUMNS,
     LEASE_COLUMNS,
@@ -66,7 +66,7 @@ def test_an_update_bears_its_guard_on_the_row_that_it_changes(transition: Transi
 def test_the_renewal_of_a_batch_bears_the_guard_of_one_renewal() -> None:
     """Only the epoch comes from the hold instead of from a parameter."""
     guard = RENEW.guard.replace(":epoch", "hold_epoch")
-    assert guard_over_holds(RENEW) == guard
+    assert over_holds(RENEW, ":now").guard == guard
     assert f" WHERE id = hold_id AND ({guard}) RETURNING " in Q.renew_holds
     sets = ", ".join(f"{column} = {expression}" for column, expression in RENEW.sets)
     assert Q.renew_holds.startswith(f"UPDATE unswept_jobs SET {sets} FROM ")
