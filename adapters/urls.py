@@ -1,8 +1,9 @@
-"""Stores are named by URL: `memory:`, `sqlite:PATH`, `sqlite::memory:`."""
+"""Stores are named by URL: `memory:`, `sqlite:PATH`, `sqlite::memory:`, `postgresql://...`."""
 
 from __future__ import annotations
 
 import itertools
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,15 +27,19 @@ class SimulatedStore:
 
     `memory:` is the pure store alone. `sqlite:` takes a temporary file; `sqlite:PATH` makes the
     file PATH.SEED, or PATH.SEED-2 and so on where that exists, and leaves it to be looked at.
+    `postgresql://...` makes a schema in that database, and drops it when the run is over.
     """
 
     url: str
 
     def __attrs_post_init__(self) -> None:
         """The kinds of store that can be simulated."""
-        if self.url != "memory:" and not self.url.startswith("sqlite:"):
+        if is_postgres(self.url):
+            need_psycopg()
+        elif self.url != "memory:" and not self.url.startswith("sqlite:"):
             raise MisuseError(
-                f"store must be memory:, sqlite:, sqlite:PATH or sqlite::memory:, got {self.url}"
+                "store must be memory:, sqlite:, sqlite:PATH, sqlite::memory: or"
+                f" postgresql://..., got {without_password(self.url)}"
             )
 
     @contextmanager
@@ -42,6 +47,11 @@ class SimulatedStore:
         """The store for a seed, closed when the run is over."""
         if self.url == "memory:":
             yield None
+        elif is_postgres(self.url):
+            from unswept.adapters.postgres.simulated import simulated
+
+            with simulated(self.url, clock, f"seed_{seed}") as store:
+                yield store
         elif self.url == "sqlite::memory:":
             with SqliteStore(self.url, clock=clock) as store:
                 yield store
@@ -50,6 +60,27 @@ class SimulatedStore:
                 yield from _on_file(Path(folder, "jobs.db"), clock)
         else:
             yield from _on_file(_free(f"{self.url.removeprefix('sqlite:')}.{seed}"), clock)
+
+
+def is_postgres(url: str) -> bool:
+    """Does the URL name a Postgres server?"""
+    return url.startswith(("postgresql://", "postgres://"))
+
+
+def need_psycopg() -> None:
+    """Refuse a Postgres store where its driver is not installed."""
+    try:
+        import psycopg_pool  # noqa: F401
+    except ImportError as error:
+        raise MisuseError(
+            "a store on Postgres needs psycopg and its pool: pip install 'unswept[postgres]'"
+            f" ({error})"
+        ) from None
+
+
+def without_password(url: str) -> str:
+    """A URL as it may stand in a message: without whatever may be a password."""
+    return re.sub(r"(?<=//).*@|\?.*", lambda found: "...@" if "@" in found[0] else "", url)
 
 
 def _free(name: str) -> Path:

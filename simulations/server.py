@@ -12,6 +12,7 @@ from attrs import define, evolve
 from unswept.core import commands as c
 from unswept.core import replies as r
 from unswept.core.memory import MemoryStore
+from unswept.core.refusal import Refusal
 from unswept.core.world import Decision, decide
 from unswept.simulations.network import Envelope, Network
 from unswept.simulations.timeline import StoreClock, Timeline
@@ -190,13 +191,22 @@ class Server:
         if isinstance(command, c.Heartbeat):
             return self._beat_around_locks(command, envelope)
         if isinstance(command, c.Sweep):
-            free = tuple(t for t in command.targets if t.job_id not in locked)
-            return self.execute(evolve(command, targets=free), envelope)
+            return self._sweep_around_locks(command, envelope)
         if isinstance(command, c.Suspects) and not envelope.lock_blind:
             page = self.execute(command, envelope)
             seen = tuple(s for s in page.suspects if s.job_id not in locked)
             return page if page.more else evolve(page, suspects=seen)
         return self.execute(command, envelope)
+
+    def _sweep_around_locks(self, command: c.Sweep, envelope: Envelope) -> r.Swept:
+        free = tuple(t for t in command.targets if t.job_id not in self.locked_rows)
+        swept: r.Swept = self.execute(evolve(command, targets=free), envelope)
+        answered = {answer.job_id: answer for answer in swept.answers}
+        answers = tuple(
+            answered.get(target.job_id) or r.SweepAnswer(target.job_id, Refusal.BUSY)
+            for target in command.targets
+        )
+        return evolve(swept, answers=answers)
 
     def _beat_around_locks(self, command: c.Heartbeat, envelope: Envelope) -> r.Beaten:
         locked = self.locked_rows

@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from functools import cache
 
 from unswept.adapters.proofs import assembled, births, reads, sql
 from unswept.adapters.proofs.assembled import Database
+from unswept.adapters.sqlite import schema as sqlite
 from unswept.adapters.sqlite.dialect import SqliteDialect
-from unswept.adapters.sqlite.schema import schema_sql
 from unswept.spec.theorems import catalogue
 from unswept.spec.theorems.theorem import Theorem
 
-DATABASES: Final = (Database("sqlite", SqliteDialect(), schema_sql()),)
+
+@cache
+def databases() -> tuple[Database, ...]:
+    """Those whose SQL is proved; to know Postgres takes its driver."""
+    from unswept.adapters.postgres import schema as postgres
+    from unswept.adapters.postgres.dialect import PostgresDialect
+
+    return (
+        Database("sqlite", SqliteDialect(), sqlite.schema_sql()),
+        Database("postgres", PostgresDialect(), postgres.schema_sql()),
+    )
 
 
 def theorems() -> tuple[Theorem, ...]:
     """All of them; to read the SQL takes sqlglot."""
     return (
         *catalogue.THEOREMS,
-        *(each for database in DATABASES for each in _about(database)),
+        *(each for database in databases() for each in _about(database)),
     )
 
 

@@ -16,7 +16,11 @@ from unswept.spec.theorems.theorem import Theorem, by_name
 
 T = TypeVar("T")
 
-_NEEDED: Final = {"crosshair": "crosshair-tool", "sqlglot": "sqlglot"}
+_NEEDED: Final = {
+    "crosshair": "crosshair-tool",
+    "sqlglot": "sqlglot",
+    "psycopg_pool": "psycopg[binary,pool]",
+}
 
 
 def missing() -> tuple[str, ...]:

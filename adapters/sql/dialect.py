@@ -16,7 +16,7 @@ class Dialect(Protocol):
     for_renewal: str
     """The same, for a row that is to be renewed: an output of its owner may pass."""
     skip_locked: str
-    """Behind a SELECT: locks the rows that nobody has locked, and names no other."""
+    """Behind one of these: rows that somebody has locked are passed over."""
 
     holds: str
     """A FROM item with the columns `hold_id` and `hold_epoch`: of the holds that `bind_holds`

@@ -113,9 +113,10 @@ class Queries:
             f" WHERE id = :id {self.dialect.for_key_share}"
         )
         self.read_jobs = self._text(f"{job} WHERE id IN ({self.dialect.ids})")
-        self.lock_free_jobs = self._text(
-            f"{before} WHERE id IN ({self.dialect.ids}) ORDER BY id {self.dialect.skip_locked}"
-        )
+        skip = self.dialect.skip_locked
+        several = f"{before} WHERE id IN ({self.dialect.ids}) ORDER BY id"
+        self.lock_to_sweep = self._text(f"{several} {self.dialect.for_renewal} {skip}")
+        self.lock_to_evict = self._text(f"{several} {self.dialect.for_update} {skip}")
         self.wait_for_jobs = self._text(
             f"SELECT id FROM {jobs} WHERE id IN ({self.dialect.ids})"
             f" ORDER BY id {self.dialect.for_renewal}"
@@ -125,12 +126,12 @@ class Queries:
         self.suspects = self._text(
             f"SELECT {listed(SUSPECT_COLUMNS)} FROM {jobs}"
             f" WHERE {OWNED} AND deadline < :now AND id > :after"
-            f" ORDER BY id LIMIT :rows {self.dialect.skip_locked}"
+            f" ORDER BY id LIMIT :rows {self.dialect.for_renewal} {skip}"
         )
         self.candidates = self._text(
             f"{before} WHERE {NOBODYS} AND partition = :partition AND label_set = {NO_LABELS}"
             f" AND cancel_requested_at IS NULL AND (not_before IS NULL OR not_before <= :now)"
-            f" ORDER BY priority, admitted_at, id LIMIT :rows {self.dialect.skip_locked}"
+            f" ORDER BY priority, admitted_at, id LIMIT :rows {self.dialect.for_update} {skip}"
         )
         grant = (
             f"SELECT {listed(STANDING_COLUMNS, 'j')}, transport, attempts,"

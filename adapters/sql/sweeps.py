@@ -56,7 +56,7 @@ def delay(q: Queries, cmd: c.Delay) -> Script[c.Outcome]:
 def sweep(q: Queries, cmd: c.Sweep) -> Script[r.Swept]:
     """Orphans the targets that still bear the stamp that was seen: the whole guard stands in the
     write of each row, and never beside it. (L1, L2)"""
-    found, now = yield from _locked_jobs(q, [target.job_id for target in cmd.targets])
+    found, now = yield from _locked(q, q.lock_to_sweep, cmd.targets)
     targets = {target.job_id: target for target in cmd.targets}
     seen = (targets[job_id] for job_id in found)
     rows = yield Each(
@@ -125,7 +125,7 @@ def look_overdue(q: Queries, cmd: c.LookOverdue) -> Script[r.Overdue]:
 
 def evict(q: Queries, cmd: c.Evict) -> Script[r.Evicted]:
     """Removes terminal jobs past their retention, with all that rides along. (L14)"""
-    found, now = yield from _locked_jobs(q, [target.job_id for target in cmd.targets])
+    found, now = yield from _locked(q, q.lock_to_evict, cmd.targets)
     epochs = {target.job_id: target.epoch for target in cmd.targets}
     say = {"retention_ms": cmd.retention_ms, "now": now}
     rows = yield Each(q.evict, [{"id": job_id, "epoch": epochs[job_id], **say} for job_id in found])
@@ -195,9 +195,11 @@ def forget_keys(q: Queries, cmd: c.ForgetKeys) -> Script[r.Forgotten]:
     return r.Forgotten(now, len(rows))
 
 
-def _locked_jobs(q: Queries, job_ids: Sequence[str]) -> Script[tuple[dict[str, Before], StoreMs]]:
-    """Those of the jobs that nobody has locked, with their rows locked, and the store time, read
-    once they all are. No row is waited for, while others are held up."""
-    rows = yield Locking(q.lock_free_jobs, q.dialect.bind_ids(job_ids))
+def _locked(
+    q: Queries, lock: str, targets: Sequence[c.Target | c.Hold]
+) -> Script[tuple[dict[str, Before], StoreMs]]:
+    """Those of the targets whose rows nobody has locked, with their rows locked, and the store
+    time, read once they all are. No row is waited for, while others are held up."""
+    rows = yield Locking(lock, q.dialect.bind_ids(target.job_id for target in targets))
     now = yield from read_clock()
     return {row[0]: Before(*row) for row in rows}, now

@@ -11,7 +11,7 @@ import pytest
 
 from unswept.adapters.proofs import fragments
 from unswept.adapters.proofs.assembled import statement
-from unswept.adapters.proofs.catalogue import DATABASES, theorems
+from unswept.adapters.proofs.catalogue import databases, theorems
 from unswept.adapters.proofs.sql import EQUALS
 from unswept.adapters.sql.queries import Queries
 from unswept.adapters.sql.statements import TRANSITIONS
@@ -96,7 +96,7 @@ def test_every_name_is_its_own() -> None:
 def test_a_statement_with_a_wrong_row_is_found() -> None:
     """A statement that lost its guard, or another that writes to the jobs, is an offence."""
     readings = [each for each in theorems() if isinstance(each.claim, Reading)]
-    assert len(readings) == 2 * len(DATABASES)
+    assert len(readings) == 2 * len(databases())
     for each in readings:
         assert isinstance(each.claim, Reading)
         assert isinstance(each.twin, Variant)
@@ -107,7 +107,7 @@ def test_a_statement_with_a_wrong_row_is_found() -> None:
 
 def test_every_statement_can_be_read() -> None:
     """The search for statements that write to the jobs understands each of them."""
-    for database in DATABASES:
+    for database in databases():
         for value in vars(Queries(database.dialect)).values():
             if isinstance(value, str) and " " in value:
                 assert statement(value, database) is not None

@@ -1,0 +1,57 @@
+"""Drives sessions over an asynchronous connection: `sync`, with await."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg.rows import tuple_row
+
+from unswept.adapters.postgres.errors import translated
+from unswept.adapters.postgres.session import GIVE_UP, Batch, Rows, Session
+
+T = TypeVar("T")
+
+
+async def drive(connection: psycopg.AsyncConnection[Any], session: Session[T], where: str) -> T:
+    """Carry a session out; psycopg's errors are raised as those of `unswept.core.errors`."""
+    answer: list[Rows] | None = None
+    while True:
+        try:
+            batch = session.send(answer)
+        except StopIteration as end:
+            reply: T = end.value
+            return reply
+        try:
+            answer = await _answer(connection, batch)
+        except psycopg.Error as error:
+            lost = connection.closed
+            raise translated(error, where, lost=lost, committing=batch.commits) from error
+
+
+async def _answer(connection: psycopg.AsyncConnection[Any], batch: Batch) -> list[Rows] | None:
+    try:
+        return await _sent(connection, batch)
+    except psycopg.errors.LockNotAvailable:
+        if not batch.forgiving:
+            raise
+        await _sent(connection, GIVE_UP)
+        return None
+
+
+async def _sent(connection: psycopg.AsyncConnection[Any], batch: Batch) -> list[Rows]:
+    if len(batch.requests) < 2:
+        return [await _rows(await _execute(connection, *request)) for request in batch.requests]
+    async with connection.pipeline():
+        cursors = [await _execute(connection, *request) for request in batch.requests]
+    return [await _rows(cursor) for cursor in cursors]
+
+
+async def _execute(
+    connection: psycopg.AsyncConnection[Any], sql: str, params: Any
+) -> psycopg.AsyncCursor[Any]:
+    return await connection.cursor(row_factory=tuple_row).execute(sql, params)
+
+
+async def _rows(cursor: psycopg.AsyncCursor[Any]) -> Rows:
+    return [] if cursor.description is None else await cursor.fetchall()

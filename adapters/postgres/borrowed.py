@@ -1,0 +1,76 @@
+"""Commands in a caller's own transaction: which, and what the transaction must be like."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import psycopg
+from psycopg.pq import TransactionStatus
+
+from unswept.adapters.postgres.errors import ConflictError
+from unswept.adapters.postgres.schema import VERSION
+from unswept.adapters.postgres.session import Batch, Session
+from unswept.adapters.sql.scripts import SCRIPTS, Entry
+from unswept.core.checks import shown
+from unswept.core.commands import Complete, Enqueue
+from unswept.core.errors import MisuseError
+
+_Connection = psycopg.Connection[Any] | psycopg.AsyncConnection[Any]
+
+_STATE: Final = (
+    "SELECT current_setting('transaction_isolation'),"
+    " to_regclass(%(migrations)s) IS NOT NULL AS is_there"
+)
+
+
+def entry_of(command: object) -> Entry:
+    """How the command is carried out; any but these two is refused."""
+    if not isinstance(command, (Enqueue, Complete)):
+        raise MisuseError(
+            "only Enqueue and Complete can be carried out in a transaction of yours, got"
+            f" {shown(command)}: what holds a lease must be seen by its heartbeat at once"
+        )
+    return SCRIPTS[type(command)]
+
+
+def check_status(connection: _Connection) -> None:
+    """Refuse a connection that is in no transaction, or in one that cannot go on."""
+    if connection.closed:
+        raise MisuseError("connection must be open, got one that is closed")
+    status = connection.info.transaction_status
+    begins = status == TransactionStatus.IDLE and not connection.autocommit
+    if status != TransactionStatus.INTRANS and not begins:
+        raise MisuseError(
+            "connection must be in a transaction of yours, got one that is"
+            f" {status.name.lower()}{' with autocommit' if connection.autocommit else ''}."
+            " Begin one, with connection.transaction() for instance"
+        )
+
+
+def check(schema: str, where: str) -> Session[None]:
+    """Refuse a transaction of another isolation, or one on a database without the store."""
+    answer = yield Batch([(_STATE, {"migrations": f"{schema}.migrations"})])
+    assert answer is not None
+    isolation, is_there = answer[0][0]
+    if isolation != "read committed":
+        raise MisuseError(
+            f"{where}: expected a transaction at READ COMMITTED, found {isolation}: its snapshot"
+            " would be older than the locks that the command waits for"
+        )
+    if not is_there:
+        raise MisuseError(
+            f"{where}: the connection's database has no table {schema}.migrations; connect to the"
+            " database of the store"
+        )
+    answer = yield Batch([(f"SELECT max(number) FROM {schema}.migrations", None)])
+    assert answer is not None
+    if answer[0][0][0] != VERSION:
+        raise MisuseError(
+            f"{where}: expected schema version {VERSION} in the connection's database, found"
+            f" {shown(answer[0][0][0])}; connect to the database of the store"
+        )
+
+
+def cause_of(error: ConflictError) -> BaseException:
+    """Psycopg's own error: what repeats the caller's transaction knows it."""
+    return error.__cause__ or error

@@ -1,0 +1,156 @@
+"""What is sent to the server and when, without sending it: blocking and asynchronous connections
+drive the same generators.
+
+A generator yields batches, each one round trip, and receives the rows of each of its statements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
+
+from attrs import frozen
+from psycopg.types.numeric import Int8
+
+from unswept.adapters.sql.steps import (
+    CLOCK,
+    Each,
+    Locking,
+    Params,
+    Row,
+    Script,
+    Step,
+    Tell,
+    TryLock,
+)
+from unswept.core.units import Ms
+
+T = TypeVar("T")
+
+Request: TypeAlias = tuple[str, Any]
+"""One statement and its parameters; None where it has none."""
+Rows: TypeAlias = list[Row]
+
+
+class Batch(NamedTuple):
+    """Statements for one round trip. An error in one of them skips the rest."""
+
+    requests: Sequence[Request]
+    commits: bool = False
+    """The last of them is the COMMIT: if the connection breaks now, the outcome is unknown."""
+    forgiving: bool = False
+    """A lock that is not to be had is no error: the rows are given as None, and the transaction is
+    rolled back to where it was before the batch."""
+
+
+Session: TypeAlias = Generator[Batch, list[Rows] | None, T]
+
+
+@frozen
+class Limits:
+    """How long the server may be kept waiting, by its own clock."""
+
+    statement_ms: Ms
+    """One statement, waits for locks included."""
+    moment_ms: Ms
+    """A `TryLock`."""
+
+
+# A role's defaults may differ; a transaction that is left open by a client that has gone to sleep
+# must not keep its locks. SET LOCAL: behind a pooler the next transaction is somebody else's.
+_BEGIN: Final = "BEGIN ISOLATION LEVEL READ COMMITTED"
+_LIMITS: Final = (
+    "SELECT set_config('lock_timeout', %(wait)s, true),"
+    " set_config('statement_timeout', %(wait)s, true),"
+    " set_config('idle_in_transaction_session_timeout', %(wait)s, true)"
+)
+_WAIT: Final = "SELECT set_config('lock_timeout', %(wait)s, true)"
+_SAVEPOINT: Final = "SAVEPOINT unswept"
+_BACK: Final = "ROLLBACK TO SAVEPOINT unswept"
+_RELEASE: Final = "RELEASE SAVEPOINT unswept"
+
+
+def transaction(script: Callable[[], Script[T]], clock: str, limits: Limits) -> Session[T]:
+    """A script in a transaction of its own; an error leaves it for the connection to roll back."""
+    begin: list[Request] = [(_BEGIN, None), (_LIMITS, {"wait": str(limits.statement_ms)})]
+    reply, unsent = yield from _steps(script(), clock, limits, begin)
+    yield Batch([*unsent, ("COMMIT", None)], commits=True)
+    return reply
+
+
+def inside(script: Script[T], clock: str, limits: Limits) -> Session[T]:
+    """A script within a transaction that is open; its caller commits."""
+    reply, unsent = yield from _steps(script, clock, limits, [])
+    if unsent:
+        yield Batch(unsent)
+    return reply
+
+
+def _steps(
+    script: Script[T], clock: str, limits: Limits, unsent: list[Request]
+) -> Session[tuple[T, list[Request]]]:
+    """Carries out a script's steps; gives its reply, and what has still to be sent."""
+    read_clock = (f"SELECT {clock}", None)
+    now: Rows | None = None
+    rows: Rows | None = None
+    while True:
+        try:
+            step: Step = next(script) if rows is None else script.send(rows)
+        except StopIteration as end:
+            return end.value, unsent
+        if isinstance(step, Tell):
+            unsent = [*unsent, *(_request(step.sql, params) for params in step.params)]
+            rows, now = [], None
+            continue
+        if step is CLOCK and now is not None:
+            rows, now = now, None
+            continue
+        now = None
+        if isinstance(step, TryLock):
+            if unsent:
+                yield Batch(unsent)
+            found = yield _moment(step, limits)
+            rows = [] if found is None else found[2]
+        elif isinstance(step, Each):
+            asked = [_request(step.sql, params) for params in step.params]
+            found = yield Batch([*unsent, *asked])
+            rows = [row for each in _given(found)[len(unsent) :] for row in each]
+        elif isinstance(step, Locking):
+            found = yield Batch([*unsent, _request(step.sql, step.params), read_clock])
+            *_, rows, now = _given(found)
+        else:
+            one = read_clock if step is CLOCK else _request(step.sql, step.params)
+            found = yield Batch([*unsent, one])
+            rows = _given(found)[-1]
+        unsent = []
+
+
+def _request(sql: str, params: Params) -> Request:
+    """Whole numbers go out as the columns' bigint, whatever their size: psycopg would choose the
+    smallest type, and the sum of two small ones can overflow it."""
+    return sql, {
+        name: Int8(value) if type(value) is int else value for name, value in params.items()
+    }
+
+
+def _moment(step: TryLock, limits: Limits) -> Batch:
+    """To go back to the savepoint, or to release it, ends the shorter limit too."""
+    return Batch(
+        [
+            (_SAVEPOINT, None),
+            (_WAIT, {"wait": str(limits.moment_ms)}),
+            _request(step.sql, step.params),
+            (_WAIT, {"wait": str(limits.statement_ms)}),
+            (_RELEASE, None),
+        ],
+        forgiving=True,
+    )
+
+
+def _given(found: list[Rows] | None) -> list[Rows]:
+    assert found is not None, "only a forgiving batch may be given up"
+    return found
+
+
+GIVE_UP: Final = Batch([(_BACK, None), (_RELEASE, None)])
+"""Sent by the connection after a forgiving batch that found a lock taken."""

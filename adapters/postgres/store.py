@@ -1,0 +1,191 @@
+"""The store on one Postgres schema, for programs that wait."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from types import TracebackType
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
+
+from unswept.adapters.postgres import borrowed, schema
+from unswept.adapters.postgres.dialect import DEFAULT_SCHEMA
+from unswept.adapters.postgres.errors import ConflictError, ConnectionLostError, translated
+from unswept.adapters.postgres.session import inside, transaction
+from unswept.adapters.postgres.settings import (
+    CONNECTION,
+    DEFAULT_CONNECTIONS,
+    DEFAULT_TIMEOUT_MS,
+    POOL,
+    Patience,
+    Settings,
+    settings,
+)
+from unswept.adapters.postgres.sync import drive
+from unswept.adapters.sql.scripts import SCRIPTS, Entry
+from unswept.adapters.sql.steps import Script
+from unswept.core.checks import shown
+from unswept.core.commands import Command, Complete, Enqueue, Heartbeat, Outcome
+from unswept.core.errors import MisuseError, StoreUnavailableError
+
+R = TypeVar("R")
+
+_Pool = ConnectionPool[psycopg.Connection[Any]]
+
+
+class PostgresStore:
+    """A store in one schema of a Postgres database, for any number of threads, processes and hosts.
+
+    `PostgresStore("postgresql://user@host/database")`. The schema is made where there is none, and
+    brought to the newest version, unless `migrate` is False.
+
+    A command is one transaction: it takes effect as a whole or not at all. What the outside world
+    does is raised as a `StoreError`; after an `OutcomeUnknownError` the command may be repeated.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        schema: str = DEFAULT_SCHEMA,
+        migrate: bool = True,
+        operation_timeout_ms: int = DEFAULT_TIMEOUT_MS,
+        max_connections: int = DEFAULT_CONNECTIONS,
+    ) -> None:
+        """Open the store.
+
+        `operation_timeout_ms` is how long a statement may take on the server, waits for locks
+        included, and how long a command waits for a connection; it should be the policy's.
+        `max_connections` bounds the connections of this process, to which one more for heartbeats
+        comes.
+        """
+        self._settings = settings(
+            url,
+            schema,
+            migrate=migrate,
+            operation_timeout_ms=operation_timeout_ms,
+            max_connections=max_connections,
+        )
+        self.schema = schema
+        self._opening = threading.Lock()
+        self._closed = False
+        self._process = os.getpid()
+        _prepare(self._settings)
+        self._open()
+
+    def _open(self) -> None:
+        """Nothing but heartbeats uses the reserved connection, so that they wait for no command."""
+        self._commands = _pool(self._settings, self._settings.max_connections)
+        self._beats = _pool(self._settings, 1)
+
+    def execute(self, command: Command[R]) -> R:
+        """Carry out one command and reply. Raises `StoreError` where the outside world fails."""
+        entry = SCRIPTS.get(type(command))
+        if entry is None:
+            raise MisuseError(f"expected a command of unswept, got {shown(command)}")
+        self._check_usable()
+        pool = self._beats if isinstance(command, Heartbeat) else self._commands
+        patience = Patience(self._settings.timeout_ms)
+        while True:
+            try:
+                return self._try(pool, entry, command, patience.left_s)
+            except (ConflictError, ConnectionLostError) as error:
+                time.sleep(patience.pause_s(error))
+
+    def _try(self, pool: _Pool, entry: Entry, command: Command[R], wait_s: float) -> R:
+        mine = self._settings
+        try:
+            with pool.connection(timeout=wait_s) as connection:
+                reply: R = drive(
+                    connection,
+                    transaction(
+                        lambda: entry.script(mine.queries, command), mine.clock, mine.limits
+                    ),
+                    mine.where,
+                )
+                return reply
+        except (PoolTimeout, PoolClosed):
+            raise StoreUnavailableError(mine.no_connection) from None
+
+    def execute_within(
+        self, connection: psycopg.Connection[Any], command: Enqueue | Complete
+    ) -> Outcome:
+        """Carry out an `Enqueue` or a `Complete` in the caller's own open transaction.
+
+        It takes effect when the caller commits, together with the caller's writes, or not at all.
+        The transaction must be READ COMMITTED; its errors 40001 and 40P01 are raised as psycopg's,
+        for the caller to repeat the whole of it.
+        """
+        entry = borrowed.entry_of(command)
+        mine = self._settings
+        if not isinstance(connection, psycopg.Connection):
+            raise MisuseError(f"connection must be a psycopg.Connection, got {shown(connection)}")
+        borrowed.check_status(connection)
+        drive(connection, borrowed.check(mine.schema, mine.where), mine.where)
+        script: Script[Outcome] = entry.script(mine.queries, command)
+        try:
+            with connection.transaction():
+                return drive(connection, inside(script, mine.clock, mine.limits), mine.where)
+        except ConflictError as error:
+            raise borrowed.cause_of(error) from None
+
+    def close(self) -> None:
+        """Close all connections; a closed store carries out nothing more."""
+        self._closed = True
+        if os.getpid() == self._process:
+            self._commands.close()
+            self._beats.close()
+
+    def _check_usable(self) -> None:
+        if self._closed:
+            raise MisuseError(f"{self!r} is closed; open the store anew")
+        if os.getpid() != self._process:
+            self._after_fork()
+
+    def _after_fork(self) -> None:
+        """The parent's connections are the parent's: this process makes its own."""
+        with self._opening:
+            if os.getpid() != self._process:
+                # Kept, and so never closed: their sockets are shared with the parent.
+                self._parents = (self._commands, self._beats)
+                self._open()
+                self._process = os.getpid()
+
+    def __enter__(self) -> PostgresStore:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"PostgresStore({self._settings.where!r})"
+
+
+def _prepare(mine: Settings) -> None:
+    """Over a connection of its own, whose error says why there is none."""
+    try:
+        connection = psycopg.connect(mine.conninfo, **CONNECTION)
+    except psycopg.Error as error:
+        raise translated(error, mine.where) from None
+    with connection:
+        drive(connection, schema.prepare(mine.schema, mine.where, migrate=mine.migrate), mine.where)
+
+
+def _pool(mine: Settings, size: int) -> _Pool:
+    return ConnectionPool(
+        mine.conninfo,
+        kwargs=CONNECTION,
+        min_size=1,
+        max_size=size,
+        timeout=mine.timeout_ms / 1000,
+        open=True,
+        **POOL,
+    )

@@ -1,0 +1,55 @@
+"""Drives sessions over a blocking connection."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg.rows import tuple_row
+
+from unswept.adapters.postgres.errors import translated
+from unswept.adapters.postgres.session import GIVE_UP, Batch, Rows, Session
+
+T = TypeVar("T")
+
+
+def drive(connection: psycopg.Connection[Any], session: Session[T], where: str) -> T:
+    """Carry a session out; psycopg's errors are raised as those of `unswept.core.errors`."""
+    answer: list[Rows] | None = None
+    while True:
+        try:
+            batch = session.send(answer)
+        except StopIteration as end:
+            reply: T = end.value
+            return reply
+        try:
+            answer = _answer(connection, batch)
+        except psycopg.Error as error:
+            lost = connection.closed
+            raise translated(error, where, lost=lost, committing=batch.commits) from error
+
+
+def _answer(connection: psycopg.Connection[Any], batch: Batch) -> list[Rows] | None:
+    try:
+        return _sent(connection, batch)
+    except psycopg.errors.LockNotAvailable:
+        if not batch.forgiving:
+            raise
+        _sent(connection, GIVE_UP)
+        return None
+
+
+def _sent(connection: psycopg.Connection[Any], batch: Batch) -> list[Rows]:
+    if len(batch.requests) < 2:
+        return [_rows(_execute(connection, *request)) for request in batch.requests]
+    with connection.pipeline():
+        cursors = [_execute(connection, *request) for request in batch.requests]
+    return [_rows(cursor) for cursor in cursors]
+
+
+def _execute(connection: psycopg.Connection[Any], sql: str, params: Any) -> psycopg.Cursor[Any]:
+    return connection.cursor(row_factory=tuple_row).execute(sql, params)
+
+
+def _rows(cursor: psycopg.Cursor[Any]) -> Rows:
+    return [] if cursor.description is None else cursor.fetchall()
