@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from attrs import frozen
+from attrs import field, frozen
 
 from unswept.adapters.sqlite import SqliteStore
 from unswept.core.commands import Store
@@ -19,6 +19,20 @@ from unswept.simulations.timeline import StoreClock
 
 TEMPORARY: Final = "sqlite:"
 """A SQLite file of its own for each seed, in a temporary folder."""
+
+
+def without_password(text: str) -> str:
+    """A URL, or a message that quotes one, without whatever may be a password.
+
+    One that is well-formed still leads to the store, if the password comes from elsewhere.
+    """
+
+    def only_user(found: re.Match[str]) -> str:
+        credentials = re.fullmatch(r"([^:@/?]+)(:[^:@/?]*)?@", found[0])
+        return "...@" if credentials is None else f"{credentials[1]}@"
+
+    text = re.sub(r"(ssl)?password=[^&]*&?", "", text)
+    return re.sub(r"(?<=://).*@", only_user, text)
 
 
 @frozen
@@ -30,12 +44,15 @@ class SimulatedStore:
     `postgresql://...` makes a schema in that database, and drops it when the run is over.
     """
 
-    url: str
+    url: str = field(repr=without_password)
 
     def __attrs_post_init__(self) -> None:
         """The kinds of store that can be simulated."""
         if is_postgres(self.url):
             need_psycopg()
+            from unswept.adapters.postgres.settings import settings
+
+            settings(self.url)
         elif self.url != "memory:" and not self.url.startswith("sqlite:"):
             raise MisuseError(
                 "store must be memory:, sqlite:, sqlite:PATH, sqlite::memory: or"
@@ -76,11 +93,6 @@ def need_psycopg() -> None:
             "a store on Postgres needs psycopg and its pool: pip install 'unswept[postgres]'"
             f" ({error})"
         ) from None
-
-
-def without_password(url: str) -> str:
-    """A URL as it may stand in a message: without whatever may be a password."""
-    return re.sub(r"(?<=//).*@|\?.*", lambda found: "...@" if "@" in found[0] else "", url)
 
 
 def _free(name: str) -> Path:

@@ -1,10 +1,21 @@
-"""What every test shares: how hard Hypothesis tries, and whether it tries the same again.
+"""What every test shares: how hard Hypothesis tries, whether it tries the same again, a Postgres.
 
 `ci` is the default and draws the same examples on every run, so a red build is red again.
 `pytest --hypothesis-profile=thorough` draws new ones, many more, and keeps what failed.
+
+Tests on Postgres start a server of their own, one per process of the run and only if one of them
+asks. With UNSWEPT_TEST_POSTGRES=postgresql://... they use that one, in schemas that they make and
+drop; the tests that stop and crash a server start one all the same.
 """
 
+import os
+from collections.abc import Iterator
+from uuid import uuid4
+
+import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.postgres_server import running
 
 # No deadline: stores on disk and virtual clocks make the time of one example meaningless.
 settings.register_profile(
@@ -24,3 +35,30 @@ settings.register_profile(
     stateful_step_count=100,
 )
 settings.load_profile("ci")
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    given = os.environ.get("UNSWEPT_TEST_POSTGRES")
+    if given:
+        yield given
+        return
+    with running() as server:
+        yield server.url
+
+
+@pytest.fixture
+def postgres_schema(postgres_url: str) -> Iterator[str]:
+    """The name of a schema that is not there yet; dropped afterwards."""
+    name = f"unswept_test_{uuid4().hex[:12]}"
+    yield name
+    drop_schema(postgres_url, name)
+
+
+def drop_schema(url: str, name: str) -> None:
+    import psycopg
+
+    with psycopg.connect(url, autocommit=True) as connection:
+        # A test that fails may leave a transaction behind, which is no reason to wait for ever.
+        connection.execute("SET lock_timeout = '20s'")
+        connection.execute(f"DROP SCHEMA IF EXISTS {name} CASCADE".encode())

@@ -3,17 +3,35 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import typer
 from rich.console import Console
+from typer.core import TyperGroup
 
+from unswept.adapters.cli import db
 from unswept.adapters.cli.exit_codes import ExitCode
 from unswept.adapters.cli.explore import explore
 from unswept.adapters.cli.prove import prove
 from unswept.adapters.cli.simulate import simulate
+from unswept.adapters.urls import without_password
 from unswept.core.errors import MisuseError, StoreError
 
+
+class _Discreet(TyperGroup):
+    """Typer quotes a word that it did not expect, and that may be a URL with a password."""
+
+    def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
+        try:
+            return super().invoke(ctx)
+        except Exception as error:
+            if isinstance(said := getattr(error, "message", None), str):
+                error.message = without_password(said)  # type: ignore[attr-defined]
+            raise
+
+
 app = typer.Typer(
+    cls=_Discreet,
     name="unswept",
     help="Durable job leases: no heartbeated job is ever swept.",
     no_args_is_help=True,
@@ -23,6 +41,7 @@ app = typer.Typer(
 app.command()(simulate)
 app.command()(prove)
 app.command()(explore)
+app.add_typer(db.app)
 
 
 @app.callback()

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from unswept.adapters.cli.common import processes, progress_bar
 from unswept.adapters.cli.exit_codes import ExitCode
-from unswept.adapters.urls import TEMPORARY, SimulatedStore
+from unswept.adapters.urls import TEMPORARY, SimulatedStore, without_password
 from unswept.core.checks import check_whole
 from unswept.core.errors import MisuseError
 from unswept.simulations.campaign import DEFAULT_SEEDS, Totals, broken_designs, run_seeds
@@ -44,7 +44,8 @@ def simulate(
         str,
         typer.Option(
             help="The store under test, in lockstep with the pure one: sqlite: (a temporary file "
-            "per seed), sqlite:PATH, sqlite::memory:, or memory: (the pure store alone)."
+            "per seed), sqlite:PATH, sqlite::memory:, postgresql://... (a schema of its own per "
+            "seed), or memory: (the pure store alone)."
         ),
     ] = TEMPORARY,
     seeds: Annotated[int, typer.Option(help="Run seeds 1 to N.")] = DEFAULT_SEEDS,
@@ -69,6 +70,7 @@ def simulate(
     wanted = _seeds(seeds, seed)
     count = processes(workers)
     opener = SimulatedStore(store)
+    store = without_password(store)
     console = Console(stderr=as_json)
     began = time.monotonic()
     totals = Totals()

@@ -13,8 +13,8 @@ from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
 from unswept.adapters.postgres import borrowed, schema
 from unswept.adapters.postgres.aiodrive import drive
 from unswept.adapters.postgres.dialect import DEFAULT_SCHEMA
-from unswept.adapters.postgres.errors import ConflictError, ConnectionLostError, translated
-from unswept.adapters.postgres.session import inside, transaction
+from unswept.adapters.postgres.errors import ConflictError, ConnectionLostError, not_connected
+from unswept.adapters.postgres.session import inside, session_of
 from unswept.adapters.postgres.settings import (
     CONNECTION,
     DEFAULT_CONNECTIONS,
@@ -58,6 +58,7 @@ class AsyncPostgresStore:
             operation_timeout_ms=operation_timeout_ms,
             max_connections=max_connections,
         )
+        self.schema = schema
         self._opening = asyncio.Lock()
         self._pools: tuple[_Pool, _Pool] | None = None
         """For commands, and for heartbeats alone."""
@@ -103,8 +104,11 @@ class AsyncPostgresStore:
             async with pool.connection(timeout=wait_s) as connection:
                 reply: R = await drive(
                     connection,
-                    transaction(
-                        lambda: entry.script(mine.queries, command), mine.clock, mine.limits
+                    session_of(
+                        entry.mode,
+                        lambda: entry.script(mine.queries, command),
+                        mine.clock,
+                        mine.limits,
                     ),
                     mine.where,
                 )
@@ -120,14 +124,17 @@ class AsyncPostgresStore:
         mine = self._settings
         if not isinstance(connection, psycopg.AsyncConnection):
             raise MisuseError(
-                f"connection must be a psycopg.AsyncConnection, got {shown(connection)}"
+                f"connection must be a psycopg.AsyncConnection, got a {type(connection).__name__}"
             )
         borrowed.check_status(connection)
-        await drive(connection, borrowed.check(mine.schema, mine.where), mine.where)
         script: Script[Outcome] = entry.script(mine.queries, command)
+        session = inside(script, mine.clock, mine.limits)
         try:
+            await drive(connection, borrowed.begin(mine.where), mine.where)
             async with connection.transaction():
-                return await drive(connection, inside(script, mine.clock, mine.limits), mine.where)
+                return await drive(
+                    connection, borrowed.within(session, mine.schema, mine.where), mine.where
+                )
         except ConflictError as error:
             raise borrowed.cause_of(error) from None
 
@@ -159,7 +166,7 @@ async def _prepare(mine: Settings) -> None:
     try:
         connection = await psycopg.AsyncConnection.connect(mine.conninfo, **CONNECTION)
     except psycopg.Error as error:
-        raise translated(error, mine.where) from None
+        raise not_connected(error, mine.where) from None
     async with connection:
         await drive(
             connection, schema.prepare(mine.schema, mine.where, migrate=mine.migrate), mine.where

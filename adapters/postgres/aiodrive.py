@@ -5,12 +5,23 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 import psycopg
+from psycopg.adapt import AdaptersMap
 from psycopg.rows import tuple_row
 
 from unswept.adapters.postgres.errors import translated
-from unswept.adapters.postgres.session import GIVE_UP, Batch, Rows, Session
+from unswept.adapters.postgres.session import ADAPTERS, GIVE_UP, Batch, Rows, Session
 
 T = TypeVar("T")
+
+
+class _Cursor(psycopg.AsyncCursor[Any]):
+    """Unlike `connection.cursor()` it is the same on every connection."""
+
+    __slots__ = ()
+
+    @property
+    def adapters(self) -> AdaptersMap:
+        return ADAPTERS
 
 
 async def drive(connection: psycopg.AsyncConnection[Any], session: Session[T], where: str) -> T:
@@ -50,8 +61,10 @@ async def _sent(connection: psycopg.AsyncConnection[Any], batch: Batch) -> list[
 async def _execute(
     connection: psycopg.AsyncConnection[Any], sql: str, params: Any
 ) -> psycopg.AsyncCursor[Any]:
-    return await connection.cursor(row_factory=tuple_row).execute(sql, params)
+    return await _Cursor(connection, row_factory=tuple_row).execute(sql, params)
 
 
 async def _rows(cursor: psycopg.AsyncCursor[Any]) -> Rows:
-    return [] if cursor.description is None else await cursor.fetchall()
+    # Not `description`, which makes an object for every column.
+    has_rows = cursor.pgresult is not None and cursor.pgresult.nfields
+    return await cursor.fetchall() if has_rows else []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import psycopg
 from psycopg.pq import TransactionStatus
@@ -15,11 +15,12 @@ from unswept.core.checks import shown
 from unswept.core.commands import Complete, Enqueue
 from unswept.core.errors import MisuseError
 
+T = TypeVar("T")
+
 _Connection = psycopg.Connection[Any] | psycopg.AsyncConnection[Any]
 
 _STATE: Final = (
-    "SELECT current_setting('transaction_isolation'),"
-    " to_regclass(%(migrations)s) IS NOT NULL AS is_there"
+    "SELECT current_setting('transaction_isolation'), current_setting('client_encoding')"
 )
 
 
@@ -47,28 +48,39 @@ def check_status(connection: _Connection) -> None:
         )
 
 
-def check(schema: str, where: str) -> Session[None]:
-    """Refuse a transaction of another isolation, or one on a database without the store."""
-    answer = yield Batch([(_STATE, {"migrations": f"{schema}.migrations"})])
+def begin(where: str) -> Session[None]:
+    """Refuse a transaction in which no command can be carried out; a connection that begins one
+    with its first statement does so now."""
+    answer = yield Batch([(_STATE, None)])
     assert answer is not None
-    isolation, is_there = answer[0][0]
+    isolation, encoding = answer[0][0]
     if isolation != "read committed":
         raise MisuseError(
             f"{where}: expected a transaction at READ COMMITTED, found {isolation}: its snapshot"
             " would be older than the locks that the command waits for"
         )
-    if not is_there:
+    if encoding != "UTF8":
+        raise MisuseError(f"{where}: expected a connection in UTF8, found {encoding}")
+
+
+def within(work: Session[T], schema: str, where: str) -> Session[T]:
+    """A session on the caller's connection, if that leads to the database of the store."""
+    table = f"{schema}.migrations"
+    answer = yield Batch([("SELECT to_regclass(%(table)s) IS NOT NULL", {"table": table})])
+    assert answer is not None
+    if answer[0][0][0] is not True:
         raise MisuseError(
-            f"{where}: the connection's database has no table {schema}.migrations; connect to the"
-            " database of the store"
+            f"{where}: the connection's database has no table {table}; connect to the database of"
+            " the store"
         )
-    answer = yield Batch([(f"SELECT max(number) FROM {schema}.migrations", None)])
+    answer = yield Batch([(f"SELECT max(number) FROM {table}", None)])
     assert answer is not None
     if answer[0][0][0] != VERSION:
         raise MisuseError(
             f"{where}: expected schema version {VERSION} in the connection's database, found"
             f" {shown(answer[0][0][0])}; connect to the database of the store"
         )
+    return (yield from work)
 
 
 def cause_of(error: ConflictError) -> BaseException:

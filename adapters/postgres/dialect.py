@@ -24,13 +24,16 @@ class PostgresDialect:
     holds = "free_holds, stamp"
     holds_now = "stamped_at"
     ids = "SELECT unnest(:ids::text[])"
+    # Its own transaction number, which is greater than any that has been handed out before.
+    probe: str | None = "SELECT pg_current_xact_id()::text"
+    settled = "pg_snapshot_xmin(pg_current_snapshot()) > :probe::xid8"
 
     def __init__(self, schema: str = DEFAULT_SCHEMA) -> None:
         """The dialect for the tables of one schema."""
-        if not re.fullmatch(r"[a-z_][a-z0-9_]{0,62}", schema):
+        if not re.fullmatch(r"(?!pg_)[a-z_][a-z0-9_]{0,62}", schema):
             raise MisuseError(
-                "schema must be 1 to 63 small letters, digits and underscores, the first no digit,"
-                f" got {shown(schema)}"
+                "schema must be 1 to 63 small letters, digits and underscores, beginning with no"
+                f" digit and not with pg_, got {shown(schema)}"
             )
         self.schema = schema
         self.now = f"{schema}.now_ms()"

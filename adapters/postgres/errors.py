@@ -39,10 +39,6 @@ _OUT_OF_REACH: Final[_Family] = (
     StoreUnavailableError,
     "the server takes no commands now; nothing was written. Repeat the command once it does",
 )
-_DENIED: Final[_Family] = (
-    StoreUnavailableError,
-    "the server refused the login. Check the user, the password and the server's access rules",
-)
 _NO_TABLES: Final[_Family] = (
     NotAStoreError,
     "the schema's tables are not as unswept made them. Run `unswept db check` to see what is wrong",
@@ -69,11 +65,10 @@ _STATES: Final[Mapping[str, _Family]] = MappingProxyType(
         ),
         "42501": (
             StoreError,
-            "the role lacks a privilege on the schema's tables; nothing was written. Grant it"
-            " USAGE on the schema, SELECT, INSERT, UPDATE and DELETE on its tables, and USAGE on"
-            " its sequences",
+            "the role lacks a privilege; nothing was written. Grant it USAGE on the schema, and"
+            " SELECT, INSERT, UPDATE and DELETE on its tables; to make the schema it needs CREATE"
+            " on the database, to migrate it it must own it",
         ),
-        "3D000": (StoreUnavailableError, "there is no such database. Create it, or name another"),
         "3F000": _NO_TABLES,
         "42P01": _NO_TABLES,
         "42703": _NO_TABLES,
@@ -88,7 +83,6 @@ _STATES: Final[Mapping[str, _Family]] = MappingProxyType(
 _CLASSES: Final[Mapping[str, _Family]] = MappingProxyType(
     {
         "08": _OUT_OF_REACH,
-        "28": _DENIED,
         "53": _OUT_OF_REACH,
         "57": _OUT_OF_REACH,
         "58": _OUT_OF_REACH,
@@ -110,7 +104,7 @@ def translated(
             f" taken effect. Repeat it ({found})"
         )
     state = error.sqlstate or ""
-    if lost and state[:2] not in {"28", "3D"}:
+    if lost:
         return ConnectionLostError(
             f"{where}: the connection broke; nothing was written. Repeat the command ({found})"
         )
@@ -124,6 +118,14 @@ def translated(
     return StoreError(
         f"{where}: the server refused a statement of unswept; nothing was written. Were its tables"
         f" changed by hand? ({found})"
+    )
+
+
+def not_connected(error: psycopg.Error, where: str) -> StoreError:
+    """The typed error for a connection that could not be made. Libpq gives no SQLSTATE here."""
+    return StoreUnavailableError(
+        f"{where}: cannot connect. Is the server up, and does it know the database, the user and"
+        f" the password? ({_found(error)})"
     )
 
 

@@ -13,7 +13,7 @@ from unswept.adapters.postgres.dialect import DEFAULT_SCHEMA
 from unswept.adapters.postgres.session import Batch, Request, Session
 from unswept.adapters.sql.migrations import Migration, load, printed
 from unswept.core.checks import shown
-from unswept.core.errors import NotAStoreError, StoreError, StoreVersionError
+from unswept.core.errors import MisuseError, NotAStoreError, StoreError, StoreVersionError
 
 MIGRATIONS: Final = load("unswept.adapters.postgres")
 VERSION: Final = MIGRATIONS[-1].number
@@ -23,7 +23,7 @@ OLDEST_SERVER: Final = 140_000
 """The first with SQL-standard function bodies."""
 
 _PATIENCE: Final = "60000"
-"""How long a migration waits for locks, in milliseconds; several instances may start at once."""
+"""How long is waited for a lock, in milliseconds; several instances may start at once."""
 
 _CREATE: Final = """\
 CREATE TABLE {schema}.migrations (
@@ -43,33 +43,44 @@ def schema_sql(schema: str = DEFAULT_SCHEMA) -> str:
     return text.replace("{schema}", schema)
 
 
-def prepare(schema: str, where: str, *, migrate: bool) -> Session[None]:
-    """Looks at the server and the schema, and brings it to the newest version where it may.
+def prepare(schema: str, where: str, *, migrate: bool) -> Session[int]:
+    """Looks at the server and the schema, and brings it to the newest version where it may; gives
+    the version that it found.
 
-    Raises `StoreVersionError`, `NotAStoreError` or `StoreError`, having changed nothing.
+    Raises `MisuseError` or `StoreError`, having changed nothing.
     """
-    yield from _check_server(where)
+    yield Batch(_BEGIN)
+    yield from _check_server(schema, where)
     found = yield from _found_version(schema, where)
     _check_version(found, where, migrate=migrate)
-    if found < VERSION:
-        yield Batch([("BEGIN ISOLATION LEVEL READ COMMITTED", None), *_turn(schema)])
+    migrates = found < VERSION
+    if migrates:
+        yield Batch([_turn(schema)])
         found = yield from _found_version(schema, where)
         _check_version(found, where, migrate=True)
         yield from _migrate(schema, found)
-        yield Batch([("COMMIT", None)], commits=True)
+    yield Batch([("COMMIT", None)], commits=migrates)
+    return found
 
 
-def _check_server(where: str) -> Session[None]:
+_BEGIN: Final[list[Request]] = [
+    ("BEGIN ISOLATION LEVEL READ COMMITTED", None),
+    ("SELECT set_config('lock_timeout', %(wait)s, true)", {"wait": _PATIENCE}),
+]
+
+
+def _check_server(schema: str, where: str) -> Session[None]:
     answer = yield Batch(
         [
             (
                 "SELECT current_setting('server_version_num')::bigint,"
-                " current_setting('server_version'), current_setting('server_encoding')",
-                None,
+                " current_setting('server_version'), current_setting('server_encoding'),"
+                " quote_ident(%(schema)s) = %(schema)s",
+                {"schema": schema},
             )
         ]
     )
-    number, version, encoding = _rows(answer)[0]
+    number, version, encoding, is_name = _rows(answer)[0]
     if number < OLDEST_SERVER:
         raise StoreError(
             f"{where}: expected Postgres {OLDEST_SERVER // 10_000} or newer, found {version}"
@@ -79,22 +90,24 @@ def _check_server(where: str) -> Session[None]:
             f"{where}: expected a database whose encoding is UTF8, found {encoding}. Create one"
             " with ENCODING 'UTF8'"
         )
+    if not is_name:
+        raise MisuseError(f"{where}: schema must be no word of SQL, got {shown(schema)}")
 
 
 def _found_version(schema: str, where: str) -> Session[int]:
     """The version that stands in the schema; 0 where nothing of ours is in it."""
-    answer = yield Batch([(_RELATIONS, {"schema": schema})])
+    answer = yield Batch([(_THERE, {"schema": schema})])
     there = {name for (name,) in _rows(answer)}
     if "migrations" not in there:
-        ours = there & _tables(MIGRATIONS)
+        ours = there & _made_by(MIGRATIONS)
         if ours:
             raise NotAStoreError(
-                f"{where}: expected no tables of these names in a schema without a table of"
-                f" migrations, found {', '.join(sorted(ours))}. Name another schema"
+                f"{where}: expected nothing of these names in a schema without a table of"
+                f" migrations, found {_listed(ours)}. Name another schema"
             )
         return 0
     answer = yield Batch([(f"SELECT to_jsonb(m) ->> 'number' FROM {schema}.migrations m", None)])
-    numbers = sorted(int(text) if (text or "").isdigit() else 0 for (text,) in _rows(answer))
+    numbers = sorted(_number(text) for (text,) in _rows(answer))
     if not numbers or numbers[0] < 1:
         raise NotAStoreError(
             f"{where}: expected the numbers of migrations in {schema}.migrations, found"
@@ -102,26 +115,52 @@ def _found_version(schema: str, where: str) -> Session[int]:
             " schema"
         )
     found = numbers[-1]
-    missing = _tables(MIGRATIONS[:found]) - there
+    missing = _made_by(MIGRATIONS[:found]) - there
     if missing:
         raise NotAStoreError(
-            f"{where}: expected the tables of schema version {found}, found none named"
-            f" {', '.join(sorted(missing))}. It was left as it was; restore a backup, or name"
-            " another schema"
+            f"{where}: expected what schema version {found} has, found no {_listed(missing)}. It"
+            " was left as it was; restore a backup, or name another schema"
         )
     return found
 
 
-_RELATIONS: Final = (
-    "SELECT relname FROM pg_catalog.pg_class AS c"
-    " JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace"
-    " WHERE n.nspname = %(schema)s AND relkind IN ('r', 'p', 'v', 'm', 'f')"
-)
+def _number(text: str | None) -> int:
+    """A migration's; 0 where it is none."""
+    return int(text) if text is not None and re.fullmatch("[0-9]{1,9}", text) else 0
 
 
-def _tables(migrations: tuple[Migration, ...]) -> set[str]:
-    made = re.compile(r"CREATE TABLE \{schema\}\.(\w+)")
-    return {name for migration in migrations for name in made.findall(migration.sql)}
+_THERE: Final = """
+    WITH mine AS (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = %(schema)s),
+    tables AS (
+        SELECT c.oid, relname FROM pg_catalog.pg_class AS c JOIN mine ON mine.oid = relnamespace
+        WHERE relkind IN ('r', 'p', 'v', 'm', 'f')
+    )
+    SELECT relname::text FROM tables
+    UNION ALL SELECT relname || '.' || attname FROM tables
+        JOIN pg_catalog.pg_attribute ON attrelid = tables.oid AND attnum > 0 AND NOT attisdropped
+    UNION ALL SELECT proname || '()' FROM pg_catalog.pg_proc JOIN mine ON mine.oid = pronamespace
+"""
+"""The names of what a schema holds: `table`, `table.column`, `function()`."""
+
+
+_TABLE: Final = re.compile(r"^CREATE TABLE \{schema\}\.(\w+) \((.*?)^\)", re.M | re.S)
+_COLUMN: Final = re.compile(r"^    ([a-z]\w*)", re.M)
+_FUNCTION: Final = re.compile(r"^CREATE FUNCTION \{schema\}\.(\w+)", re.M)
+
+
+def _made_by(migrations: tuple[Migration, ...]) -> set[str]:
+    """The same of what migrations make, in which each column has a line of its own."""
+    names = set()
+    for migration in migrations:
+        for table, columns in _TABLE.findall(migration.sql):
+            names |= {table, *(f"{table}.{column}" for column in _COLUMN.findall(columns))}
+        names |= {f"{function}()" for function in _FUNCTION.findall(migration.sql)}
+    return names
+
+
+def _listed(names: set[str]) -> str:
+    """For a message: not the columns of a table that is named itself."""
+    return ", ".join(sorted(name for name in names if name.partition(".")[0] not in names - {name}))
 
 
 def _check_version(found: int, where: str, *, migrate: bool) -> None:
@@ -138,15 +177,12 @@ def _check_version(found: int, where: str, *, migrate: bool) -> None:
         )
 
 
-def _turn(schema: str) -> list[Request]:
+def _turn(schema: str) -> Request:
     """One migrates at a time: whoever waited finds the version that stands now."""
-    return [
-        ("SELECT set_config('lock_timeout', %(wait)s, true)", {"wait": _PATIENCE}),
-        (
-            "SELECT pg_advisory_xact_lock(hashtextextended(%(name)s, 0))",
-            {"name": f"unswept migrations of {schema}"},
-        ),
-    ]
+    return (
+        "SELECT pg_advisory_xact_lock(hashtextextended(%(name)s, 0))",
+        {"name": f"unswept migrations of {schema}"},
+    )
 
 
 def _migrate(schema: str, found: int) -> Session[None]:

@@ -9,18 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
+import psycopg
 from attrs import frozen
+from psycopg.adapt import AdaptersMap
 from psycopg.types.numeric import Int8
 
 from unswept.adapters.sql.steps import (
     CLOCK,
     Each,
-    Locking,
+    Mode,
     Params,
     Row,
     Script,
     Step,
     Tell,
+    Timed,
     TryLock,
 )
 from unswept.core.units import Ms
@@ -42,6 +45,9 @@ class Batch(NamedTuple):
     """A lock that is not to be had is no error: the rows are given as None, and the transaction is
     rolled back to where it was before the batch."""
 
+
+ADAPTERS: Final = AdaptersMap(psycopg.adapters)
+"""How values go out and come back, whatever a caller's connection was taught: psycopg's own way."""
 
 Session: TypeAlias = Generator[Batch, list[Rows] | None, T]
 
@@ -72,9 +78,15 @@ _RELEASE: Final = "RELEASE SAVEPOINT unswept"
 
 def transaction(script: Callable[[], Script[T]], clock: str, limits: Limits) -> Session[T]:
     """A script in a transaction of its own; an error leaves it for the connection to roll back."""
-    begin: list[Request] = [(_BEGIN, None), (_LIMITS, {"wait": str(limits.statement_ms)})]
+    begin: list[Request] = [(_BEGIN, None), _limited(limits)]
     reply, unsent = yield from _steps(script(), clock, limits, begin)
     yield Batch([*unsent, ("COMMIT", None)], commits=True)
+    return reply
+
+
+def look(script: Callable[[], Script[T]], clock: str, limits: Limits) -> Session[T]:
+    """A script that only looks: each round trip is a transaction of its own, over at its end."""
+    reply, _ = yield from _steps(script(), clock, limits, [], each=[_limited(limits)])
     return reply
 
 
@@ -86,10 +98,26 @@ def inside(script: Script[T], clock: str, limits: Limits) -> Session[T]:
     return reply
 
 
+def session_of(
+    mode: Mode, script: Callable[[], Script[T]], clock: str, limits: Limits
+) -> Session[T]:
+    """What a script needs around it."""
+    return (look if mode is Mode.READ else transaction)(script, clock, limits)
+
+
+def _limited(limits: Limits) -> Request:
+    return (_LIMITS, {"wait": str(limits.statement_ms)})
+
+
 def _steps(
-    script: Script[T], clock: str, limits: Limits, unsent: list[Request]
+    script: Script[T],
+    clock: str,
+    limits: Limits,
+    unsent: list[Request],
+    each: Sequence[Request] = (),
 ) -> Session[tuple[T, list[Request]]]:
-    """Carries out a script's steps; gives its reply, and what has still to be sent."""
+    """Carries out a script's steps, with `each` before every batch; gives its reply, and what has
+    still to be sent."""
     read_clock = (f"SELECT {clock}", None)
     now: Rows | None = None
     rows: Rows | None = None
@@ -106,21 +134,22 @@ def _steps(
             rows, now = now, None
             continue
         now = None
+        before = [*each, *unsent]
         if isinstance(step, TryLock):
-            if unsent:
-                yield Batch(unsent)
+            if before:
+                yield Batch(before)
             found = yield _moment(step, limits)
             rows = [] if found is None else found[2]
         elif isinstance(step, Each):
             asked = [_request(step.sql, params) for params in step.params]
-            found = yield Batch([*unsent, *asked])
-            rows = [row for each in _given(found)[len(unsent) :] for row in each]
-        elif isinstance(step, Locking):
-            found = yield Batch([*unsent, _request(step.sql, step.params), read_clock])
+            found = yield Batch([*before, *asked])
+            rows = [row for one in _given(found)[len(before) :] for row in one]
+        elif isinstance(step, Timed):
+            found = yield Batch([*before, _request(step.sql, step.params), read_clock])
             *_, rows, now = _given(found)
         else:
             one = read_clock if step is CLOCK else _request(step.sql, step.params)
-            found = yield Batch([*unsent, one])
+            found = yield Batch([*before, one])
             rows = _given(found)[-1]
         unsent = []
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import random
+import re
 import time
 from typing import Any, Final
 
 import psycopg
-from attrs import frozen
+from attrs import field, frozen
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from unswept.adapters.postgres.dialect import DEFAULT_SCHEMA, PostgresDialect
 from unswept.adapters.postgres.errors import ConflictError, ConnectionLostError
 from unswept.adapters.postgres.session import Limits
 from unswept.adapters.sql.queries import Queries
-from unswept.core.checks import check_bool, check_id, check_whole, shown
+from unswept.core.checks import check_bool, check_id, check_whole
 from unswept.core.errors import MisuseError
 from unswept.core.units import Ms
 
@@ -38,7 +39,7 @@ _DEFAULTS: Final = {
 class Settings:
     """One store: its server, its schema, its limits."""
 
-    conninfo: str
+    conninfo: str = field(repr=False)
     """May hold a password: it goes to libpq, and into no message."""
     where: str
     """The same for messages."""
@@ -94,21 +95,29 @@ def settings(
     )
 
 
+_FORM: Final = re.compile(r"postgres(ql)?://([^@/? ]*@)?[^@/? ]*(/[^@? ]*(\?[^ ]*)?|\?[^@ ]*)?")
+"""libpq takes more: what stands behind a bare @ or / of a password, for a host or a database."""
+
+
 def _parsed(url: str) -> dict[str, Any]:
+    """What the URL says. Of one that is refused nothing is quoted: any part may be the password."""
     if not isinstance(url, str):
-        raise MisuseError(f"url must be a string like postgresql://host/database, got {shown(url)}")
+        raise MisuseError(
+            f"url must be a string like postgresql://host/database, got a {type(url).__name__}"
+        )
     if not url.startswith(("postgresql://", "postgres://")):
-        scheme = shown(url.split(":")[0]) if "://" in url else "something else"
-        raise MisuseError(f"url must begin with postgresql://, got {scheme}")
+        raise MisuseError("url must begin with postgresql://")
     try:
-        return dict(conninfo_to_dict(url))
+        given = dict(conninfo_to_dict(url)) if _FORM.fullmatch(url) and url.isprintable() else None
     except psycopg.ProgrammingError:
-        # Neither libpq's words nor the URL: either may quote the password.
+        given = None
+    if given is None or not re.fullmatch("[0-9,]*", str(given.get("port", ""))):
         raise MisuseError(
             "url must be a connection URL like postgresql://user@host:5432/database?sslmode=require;"
-            " libpq cannot read the one that was given (a special character in the password must be"
-            " percent-encoded)"
-        ) from None
+            " the one that was given cannot be read (a special character in the user or the"
+            " password must be percent-encoded: %40 for @, %2F for /)"
+        )
+    return given
 
 
 def _where(given: dict[str, Any], schema: str) -> str:

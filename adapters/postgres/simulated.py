@@ -1,6 +1,6 @@
 """A Postgres store on a clock that somebody else moves, in a schema of its own that goes with it.
 
-The statements are those of every other store: only the function that is the store clock is replaced.
+The statements are those of every other store: only the function that is its clock is replaced.
 """
 
 from __future__ import annotations
@@ -8,11 +8,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import psycopg
 
-from unswept.adapters.postgres.errors import translated
+from unswept.adapters.postgres.errors import not_connected
 from unswept.adapters.postgres.settings import CONNECTION, Settings, settings
 from unswept.adapters.postgres.store import PostgresStore
 from unswept.core.commands import Command
@@ -29,11 +29,28 @@ RETURN (SELECT last_value FROM {schema}.given_clock)
 """
 
 
+class SchemaStore(Protocol):
+    """A store in one schema of a Postgres database."""
+
+    schema: str
+
+    def execute(self, command: Command[R]) -> R:
+        """Carry out one command and reply."""
+        ...
+
+    def close(self) -> None:
+        """Close all connections."""
+        ...
+
+
 class GivenClockStore:
     """A store whose time is what the given function returns."""
 
     def __init__(
-        self, store: PostgresStore, clock: Callable[[], StoreMs], connection: psycopg.Connection
+        self,
+        store: SchemaStore,
+        clock: Callable[[], StoreMs],
+        connection: psycopg.Connection[Any],
     ) -> None:
         """The store, with its clock taken over; the connection moves it."""
         self._store = store
@@ -41,8 +58,9 @@ class GivenClockStore:
         self._connection = connection
         # Not a row: what a sequence holds is seen at once, also within a transaction.
         for statement in _CLOCK.split(";"):
-            connection.execute(statement.replace("{schema}", store.schema))
-        self._move = f"SELECT setval('{store.schema}.given_clock', %(now)s)"
+            connection.execute(statement.replace("{schema}", store.schema).encode())
+        self.schema = store.schema
+        self._move = f"SELECT setval('{store.schema}.given_clock', %(now)s)".encode()
         self._stands: StoreMs | None = None
 
     def execute(self, command: Command[R]) -> R:
@@ -56,7 +74,7 @@ class GivenClockStore:
     def close(self) -> None:
         """Close the store and take its schema away."""
         self._store.close()
-        self._connection.execute(f"DROP SCHEMA {self._store.schema} CASCADE")
+        self._connection.execute(f"DROP SCHEMA {self.schema} CASCADE".encode())
         self._connection.close()
 
 
@@ -65,7 +83,7 @@ def open_simulated(url: str, clock: Callable[[], StoreMs], name: str) -> GivenCl
     mine = settings(_unsynced(url), f"unswept_{os.getpid()}_{name}")
     connection = _connected(mine)
     try:
-        connection.execute(f"DROP SCHEMA IF EXISTS {mine.schema} CASCADE")
+        connection.execute(f"DROP SCHEMA IF EXISTS {mine.schema} CASCADE".encode())
         store = PostgresStore(
             _unsynced(url), schema=mine.schema, operation_timeout_ms=_TIMEOUT_MS, max_connections=1
         )
@@ -89,7 +107,7 @@ def _connected(mine: Settings) -> psycopg.Connection[Any]:
     try:
         return psycopg.connect(mine.conninfo, **CONNECTION)
     except psycopg.Error as error:
-        raise translated(error, mine.where) from None
+        raise not_connected(error, mine.where) from None
 
 
 def _unsynced(url: str) -> str:

@@ -13,8 +13,8 @@ from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
 from unswept.adapters.postgres import borrowed, schema
 from unswept.adapters.postgres.dialect import DEFAULT_SCHEMA
-from unswept.adapters.postgres.errors import ConflictError, ConnectionLostError, translated
-from unswept.adapters.postgres.session import inside, transaction
+from unswept.adapters.postgres.errors import ConflictError, ConnectionLostError, not_connected
+from unswept.adapters.postgres.session import inside, session_of
 from unswept.adapters.postgres.settings import (
     CONNECTION,
     DEFAULT_CONNECTIONS,
@@ -73,7 +73,7 @@ class PostgresStore:
         self._opening = threading.Lock()
         self._closed = False
         self._process = os.getpid()
-        _prepare(self._settings)
+        prepare(self._settings)
         self._open()
 
     def _open(self) -> None:
@@ -101,8 +101,11 @@ class PostgresStore:
             with pool.connection(timeout=wait_s) as connection:
                 reply: R = drive(
                     connection,
-                    transaction(
-                        lambda: entry.script(mine.queries, command), mine.clock, mine.limits
+                    session_of(
+                        entry.mode,
+                        lambda: entry.script(mine.queries, command),
+                        mine.clock,
+                        mine.limits,
                     ),
                     mine.where,
                 )
@@ -122,13 +125,18 @@ class PostgresStore:
         entry = borrowed.entry_of(command)
         mine = self._settings
         if not isinstance(connection, psycopg.Connection):
-            raise MisuseError(f"connection must be a psycopg.Connection, got {shown(connection)}")
+            raise MisuseError(
+                f"connection must be a psycopg.Connection, got a {type(connection).__name__}"
+            )
         borrowed.check_status(connection)
-        drive(connection, borrowed.check(mine.schema, mine.where), mine.where)
         script: Script[Outcome] = entry.script(mine.queries, command)
+        session = inside(script, mine.clock, mine.limits)
         try:
+            drive(connection, borrowed.begin(mine.where), mine.where)
             with connection.transaction():
-                return drive(connection, inside(script, mine.clock, mine.limits), mine.where)
+                return drive(
+                    connection, borrowed.within(session, mine.schema, mine.where), mine.where
+                )
         except ConflictError as error:
             raise borrowed.cause_of(error) from None
 
@@ -169,14 +177,18 @@ class PostgresStore:
         return f"PostgresStore({self._settings.where!r})"
 
 
-def _prepare(mine: Settings) -> None:
-    """Over a connection of its own, whose error says why there is none."""
+def prepare(mine: Settings) -> int:
+    """Look at the schema, and migrate it where that is wanted; gives the version that it had.
+
+    Over a connection of its own, whose error says why there is none.
+    """
     try:
         connection = psycopg.connect(mine.conninfo, **CONNECTION)
     except psycopg.Error as error:
-        raise translated(error, mine.where) from None
+        raise not_connected(error, mine.where) from None
     with connection:
-        drive(connection, schema.prepare(mine.schema, mine.where, migrate=mine.migrate), mine.where)
+        session = schema.prepare(mine.schema, mine.where, migrate=mine.migrate)
+        return drive(connection, session, mine.where)
 
 
 def _pool(mine: Settings, size: int) -> _Pool:

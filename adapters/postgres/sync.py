@@ -5,12 +5,23 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 import psycopg
+from psycopg.adapt import AdaptersMap
 from psycopg.rows import tuple_row
 
 from unswept.adapters.postgres.errors import translated
-from unswept.adapters.postgres.session import GIVE_UP, Batch, Rows, Session
+from unswept.adapters.postgres.session import ADAPTERS, GIVE_UP, Batch, Rows, Session
 
 T = TypeVar("T")
+
+
+class _Cursor(psycopg.Cursor[Any]):
+    """Unlike `connection.cursor()` it is the same on every connection."""
+
+    __slots__ = ()
+
+    @property
+    def adapters(self) -> AdaptersMap:
+        return ADAPTERS
 
 
 def drive(connection: psycopg.Connection[Any], session: Session[T], where: str) -> T:
@@ -48,8 +59,10 @@ def _sent(connection: psycopg.Connection[Any], batch: Batch) -> list[Rows]:
 
 
 def _execute(connection: psycopg.Connection[Any], sql: str, params: Any) -> psycopg.Cursor[Any]:
-    return connection.cursor(row_factory=tuple_row).execute(sql, params)
+    return _Cursor(connection, row_factory=tuple_row).execute(sql, params)
 
 
 def _rows(cursor: psycopg.Cursor[Any]) -> Rows:
-    return [] if cursor.description is None else cursor.fetchall()
+    # Not `description`, which makes an object for every column.
+    has_rows = cursor.pgresult is not None and cursor.pgresult.nfields
+    return cursor.fetchall() if has_rows else []

@@ -28,10 +28,10 @@ from unswept.adapters.sql.statements import CLAIM, WITHDRAW
 from unswept.adapters.sql.steps import (
     CLOCK,
     Each,
-    Locking,
     Script,
     Statement,
     Tell,
+    Timed,
     read_clock,
 )
 from unswept.core import commands as c
@@ -72,7 +72,7 @@ def deregister(q: Queries, cmd: c.Deregister) -> Script[r.Deregistered]:
 
 def list_instances(q: Queries, cmd: c.ListInstances) -> Script[r.Instances]:
     """All registered instances."""
-    rows = yield Statement(q.list_instances, {})
+    rows = yield Timed(q.list_instances, {})
     now = yield from read_clock()
     return r.Instances(now, tuple(instance_of(row) for row in rows))
 
@@ -138,7 +138,7 @@ def withdraw(q: Queries, cmd: c.Withdraw) -> Script[r.Accepted | r.Withdrawn | r
     """Takes an admit or enqueue back; where it has not come yet, its id is spent. (L6)"""
     yield from _bear(q, cmd.job_id, None)
     before, now = yield from locked_job(q, cmd.job_id)
-    if before is None:
+    if isinstance(before, Refusal):
         return r.Withdrawn(now, cmd.job_id)
     if before.status == Status.QUEUED and before.owner == cmd.owner:
         done = yield from carry_out(q, WITHDRAW, before, now, cmd.owner, {"owner": cmd.owner})
@@ -151,7 +151,7 @@ def withdraw(q: Queries, cmd: c.Withdraw) -> Script[r.Accepted | r.Withdrawn | r
 
 def claim(q: Queries, cmd: c.Claim) -> Script[r.Claimed | r.Refused]:
     """Takes waiting jobs; under a number that was used before, those of them still held."""
-    rows = yield Locking(q.lock_instance, {"id": cmd.owner})
+    rows = yield Timed(q.lock_instance, {"id": cmd.owner})
     now = yield from read_clock()
     if not rows:
         return r.Refused(now, Refusal.NOT_REGISTERED, None)
@@ -183,8 +183,9 @@ def _dedup_key(request: Request) -> dict[str, Any] | None:
 
 def _twin(q: Queries, newest: str, cmd: c.Admit) -> Script[r.Joined | None]:
     """The newest job under the key, if it may be handed out. (L15)"""
-    rows = yield Statement(q.read_job, {"id": newest})
+    # Before the row: a renewal between the two must not make a live twin look suspect.
     now = yield from read_clock()
+    rows = yield Statement(q.read_job, {"id": newest})
     if not rows:
         return None
     twin = job_of(rows[0])
@@ -202,7 +203,7 @@ def _bear(q: Queries, job_id: str, owner: str | None) -> Script[StoreMs | None]:
     using it now, so the time that counts is read after. (L6)"""
     born_at = yield CLOCK
     used = {"id": job_id, "owner": owner, "now": born_at[0][0], "joined_to": None}
-    rows = yield Locking(q.bear_id, used)
+    rows = yield Timed(q.bear_id, used)
     now = yield CLOCK
     return StoreMs(now[0][0]) if rows else None
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from unswept.adapters.sql.queries import Queries
 from unswept.adapters.sql.rows import Before, event_params, job_of, standing_of
 from unswept.adapters.sql.statements import Transition
-from unswept.adapters.sql.steps import CLOCK, Locking, Params, Script, Statement, Tell
+from unswept.adapters.sql.steps import Params, Row, Script, Statement, Tell, Timed, read_clock
 from unswept.core.errors import StoreError
 from unswept.core.job import Job
 from unswept.core.refusal import Refusal
@@ -19,11 +19,25 @@ class GuardError(StoreError):
     """A statement's guard and the core's function disagree on a row; nothing was changed."""
 
 
-def locked_job(q: Queries, job_id: str) -> Script[tuple[Before | None, StoreMs]]:
-    """One job, with its row locked, and the store time, read once that lock is held."""
-    rows = yield Locking(q.lock_job, {"id": job_id})
-    now = yield CLOCK
-    return (Before(*rows[0]) if rows else None), now[0][0]
+def locked_job(q: Queries, job_id: str) -> Script[tuple[Before | Refusal, StoreMs]]:
+    """One job, with its row locked, or why there is none; and the store time, read once that lock
+    is held."""
+    row, now = yield from found_job(q, q.lock_job, job_id)
+    return (row if isinstance(row, Refusal) else Before(*row)), now
+
+
+def found_job(q: Queries, lock: str, job_id: str) -> Script[tuple[Row | Refusal, StoreMs]]:
+    """The row that a statement locks, or why there is none, and the store time behind the lock."""
+    rows = yield Timed(lock, {"id": job_id})
+    now = yield from read_clock()
+    if rows:
+        return rows[0], now
+    if (yield from absence(q, job_id)) is Refusal.ABSENT:
+        return Refusal.ABSENT, now
+    # Its birth may have been committed between the two looks.
+    rows = yield Timed(lock, {"id": job_id})
+    now = yield from read_clock()
+    return (rows[0] if rows else Refusal.SPENT), now
 
 
 def read_job(q: Queries, job_id: str) -> Script[Job]:
@@ -39,12 +53,6 @@ def read_jobs(q: Queries, job_ids: Iterable[str]) -> Script[dict[str, Job]]:
         return {}
     rows = yield Statement(q.read_jobs, q.dialect.bind_ids(ids))
     return {row[0]: job_of(row) for row in rows}
-
-
-def absent(q: Queries, job_id: str, now: StoreMs) -> Script[Refused]:
-    """There is no row: the id has been used, or never was."""
-    reason = yield from absence(q, job_id)
-    return Refused(now, reason, None)
 
 
 def absence(q: Queries, job_id: str) -> Script[Refusal]:
@@ -76,6 +84,11 @@ def carry_out(
 def repeated(job: Job, now: StoreMs) -> Accepted:
     """The command had taken effect before."""
     return Accepted(now, Standing.of(job), None)
+
+
+def absent(reason: Refusal, now: StoreMs) -> Refused:
+    """There is no row: the id has been used, or never was."""
+    return Refused(now, reason, None)
 
 
 def refused(reason: Refusal, job: Job, now: StoreMs) -> Refused:

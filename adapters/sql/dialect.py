@@ -28,6 +28,12 @@ class Dialect(Protocol):
     ids: str
     """A subselect of the ids that `bind_ids` gives."""
 
+    probe: str | None
+    """A statement that gives a mark: whoever has taken an event's number by now began to write
+    before it. None where numbers leave no gap."""
+    settled: str
+    """Is everybody over who began to write before the mark `:probe`?"""
+
     def table(self, name: str) -> str:
         """The full name of one of the store's tables."""
         ...

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from unswept.adapters.sql.common import (
     absent,
     carry_out,
+    found_job,
     locked_job,
     read_job,
     read_jobs,
@@ -31,7 +32,7 @@ from unswept.adapters.sql.statements import (
     RENEW,
     START,
 )
-from unswept.adapters.sql.steps import Locking, Script, Statement, Tell, TryLock, read_clock
+from unswept.adapters.sql.steps import Script, Statement, Tell, TryLock, read_clock
 from unswept.core import commands as c
 from unswept.core import job as jobs
 from unswept.core import lease as rules
@@ -46,8 +47,8 @@ from unswept.core.world import hold_answer, stale_result
 def start(q: Queries, cmd: c.Start) -> Script[c.Outcome]:
     """The work begins; on a job that runs already its process is recorded, once."""
     before, now = yield from locked_job(q, cmd.job_id)
-    if before is None:
-        return (yield from absent(q, cmd.job_id, now))
+    if isinstance(before, Refusal):
+        return absent(before, now)
     mine = {"owner": cmd.owner, "epoch": cmd.epoch, **process_params(cmd.process)}
     done = yield from carry_out(
         q, START, before, now, cmd.owner, {**mine, **terms_params(cmd.terms)}
@@ -81,9 +82,10 @@ def heartbeat(q: Queries, cmd: c.Heartbeat) -> Script[r.Beaten]:
         renewed = yield from _renewed(q, cmd, busy, now)
         left = [hold for hold in busy if hold.job_id not in renewed]
         answers |= renewed | (yield from _not_renewed(q, cmd, left, now))
+    yield Tell(q.see_instance, [{"id": cmd.instance, "now": now}])
+    known = yield Statement(q.read_instance, {"id": cmd.instance})
     locked = yield from _locked(q, cmd.watched)
-    rows = yield Statement(q.see_instance, {"id": cmd.instance, "now": now})
-    return r.Beaten(now, tuple(answers[hold.job_id] for hold in cmd.holds), locked, bool(rows))
+    return r.Beaten(now, tuple(answers[hold.job_id] for hold in cmd.holds), locked, bool(known))
 
 
 _Answers = dict[str, r.HoldAnswer]
@@ -139,11 +141,10 @@ def _locked(q: Queries, watched: tuple[str, ...]) -> Script[tuple[str, ...]]:
 
 def output(q: Queries, cmd: c.Output) -> Script[c.Outcome]:
     """Appends one chunk, unless it is there; the fence is part of the statement that inserts."""
-    rows = yield Locking(q.share_job, {"id": cmd.job_id})
-    now = yield from read_clock()
-    if not rows:
-        return (yield from absent(q, cmd.job_id, now))
-    stands = standing_of(rows[0])
+    row, now = yield from found_job(q, q.share_job, cmd.job_id)
+    if isinstance(row, Refusal):
+        return absent(row, now)
+    stands = standing_of(row)
     number = {"id": stands.job_id, "epoch": cmd.epoch, "chunk": cmd.chunk.chunk}
     rows = yield Statement(
         q.append_chunk,
@@ -173,8 +174,8 @@ def output(q: Queries, cmd: c.Output) -> Script[c.Outcome]:
 def complete(q: Queries, cmd: c.Complete) -> Script[c.Outcome]:
     """The owner's terminal write with its result; late under an old epoch it leaves one event."""
     before, now = yield from locked_job(q, cmd.job_id)
-    if before is None:
-        return (yield from absent(q, cmd.job_id, now))
+    if isinstance(before, Refusal):
+        return absent(before, now)
     transition = HEAL if before.status == Status.ORPHANED else COMPLETE
     mine = {"owner": cmd.owner, "epoch": cmd.epoch, "outcome": cmd.outcome.value}
     done = yield from carry_out(q, transition, before, now, cmd.owner, mine)
@@ -209,8 +210,8 @@ def complete(q: Queries, cmd: c.Complete) -> Script[c.Outcome]:
 def release(q: Queries, cmd: c.Release) -> Script[c.Outcome]:
     """Gives a requeueable job back."""
     before, now = yield from locked_job(q, cmd.job_id)
-    if before is None:
-        return (yield from absent(q, cmd.job_id, now))
+    if isinstance(before, Refusal):
+        return absent(before, now)
     mine = {"owner": cmd.owner, "epoch": cmd.epoch, "not_before": cmd.not_before}
     done = yield from carry_out(q, RELEASE, before, now, cmd.owner, mine)
     if done is not None:

@@ -33,8 +33,8 @@ from unswept.core.units import StoreMs
 def request_cancel(q: Queries, cmd: c.RequestCancel) -> Script[c.Outcome]:
     """Asks the owner to stop; cancels nobody's job at once. (L7)"""
     before, now = yield from locked_job(q, cmd.job_id)
-    if before is None:
-        return (yield from absent(q, cmd.job_id, now))
+    if isinstance(before, Refusal):
+        return absent(before, now)
     if before.status == Status.CANCELED:
         return repeated((yield from read_job(q, before.id)), now)
     return (yield from asked_to_end(q, before, now, None))
@@ -56,8 +56,8 @@ def asked_to_end(q: Queries, before: Before, now: StoreMs, actor: str | None) ->
 def requeue(q: Queries, cmd: c.Requeue) -> Script[c.Outcome]:
     """Puts an orphan back into the queue; its event says where `never` was overridden."""
     before, now = yield from locked_job(q, cmd.job_id)
-    if before is None:
-        return (yield from absent(q, cmd.job_id, now))
+    if isinstance(before, Refusal):
+        return absent(before, now)
     done = yield from carry_out(
         q,
         REQUEUE,
@@ -77,8 +77,8 @@ def requeue(q: Queries, cmd: c.Requeue) -> Script[c.Outcome]:
 def settle(q: Queries, cmd: c.Settle) -> Script[c.Outcome]:
     """Ends an orphan by authority."""
     before, now = yield from locked_job(q, cmd.job_id)
-    if before is None:
-        return (yield from absent(q, cmd.job_id, now))
+    if isinstance(before, Refusal):
+        return absent(before, now)
     seen = {"epoch": cmd.epoch, "outcome": cmd.outcome.value}
     done = yield from carry_out(q, SETTLE, before, now, cmd.actor, seen)
     if done is not None:
@@ -93,8 +93,8 @@ def settle(q: Queries, cmd: c.Settle) -> Script[c.Outcome]:
 def expire(q: Queries, cmd: c.ExpireQueued) -> Script[c.Outcome]:
     """Ends a queued job that nobody claimed in time."""
     before, now = yield from locked_job(q, cmd.job_id)
-    if before is None:
-        return (yield from absent(q, cmd.job_id, now))
+    if isinstance(before, Refusal):
+        return absent(before, now)
     if before.status == Status.EXPIRED:
         return repeated((yield from read_job(q, before.id)), now)
     done = yield from carry_out(q, EXPIRE, before, now, None, {})

@@ -224,6 +224,11 @@ class Queries:
             f"SELECT seq, {listed(EVENT_COLUMNS)} FROM {events}"
             f" WHERE seq > :after ORDER BY seq LIMIT :rows"
         )
+        self.probe = self.dialect.probe
+        self.read_events_again = self._text(
+            f"SELECT seq, {listed(EVENT_COLUMNS)}, {self.dialect.settled} FROM {events}"
+            f" WHERE seq > :after AND seq <= :upto ORDER BY seq"
+        )
 
     def _insert(self, table: str, columns: Iterable[str]) -> str:
         names = tuple(columns)
@@ -253,8 +258,11 @@ class Queries:
             f"UPDATE {instances} SET claim_no = :claim_no, seen_at = :now WHERE id = :id"
         )
         self.see_instance = self._text(
-            f"UPDATE {instances} SET seen_at = :now WHERE id = :id RETURNING id"
+            f"UPDATE {instances} SET seen_at = :now WHERE id IN (SELECT id FROM {instances}"
+            f" WHERE id = :id {self.dialect.for_renewal} {self.dialect.skip_locked})"
         )
+        """Waits for nobody: no hold may go unrenewed because its instance's row is locked."""
+        self.read_instance = self._text(f"SELECT id FROM {instances} WHERE id = :id")
         self.silent = self._text(
             f"SELECT id, seen_at FROM {instances} WHERE seen_at < :now - :instance_gc_ms"
             f" ORDER BY id LIMIT :rows"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import count, takewhile
+
 from unswept.adapters.sql.queries import Queries
 from unswept.adapters.sql.rows import (
     JOB_COLUMNS,
@@ -11,7 +13,7 @@ from unswept.adapters.sql.rows import (
     request_of,
     result_of,
 )
-from unswept.adapters.sql.steps import Script, Statement, read_clock
+from unswept.adapters.sql.steps import Row, Script, Statement, Timed, read_clock
 from unswept.core import commands as c
 from unswept.core import replies as r
 from unswept.core.refusal import Refusal
@@ -21,7 +23,7 @@ _JOB_WIDTH = len(JOB_COLUMNS)
 
 def find(q: Queries, cmd: c.Find) -> Script[r.Found | r.Refused]:
     """One job as it stands, with its result."""
-    rows = yield Statement(q.find, {"id": cmd.job_id})
+    rows = yield Timed(q.find, {"id": cmd.job_id})
     now = yield from read_clock()
     if not rows:
         return r.Refused(now, Refusal.ABSENT, None)
@@ -40,7 +42,7 @@ def find(q: Queries, cmd: c.Find) -> Script[r.Found | r.Refused]:
 
 def read_request(q: Queries, cmd: c.ReadRequest) -> Script[r.RequestRead | r.Refused]:
     """A job's request with its payload."""
-    rows = yield Statement(q.read_request, {"id": cmd.job_id})
+    rows = yield Timed(q.read_request, {"id": cmd.job_id})
     now = yield from read_clock()
     if not rows:
         return r.Refused(now, Refusal.ABSENT, None)
@@ -52,7 +54,7 @@ def read_request(q: Queries, cmd: c.ReadRequest) -> Script[r.RequestRead | r.Ref
 def read_output(q: Queries, cmd: c.ReadOutput) -> Script[r.OutputPage | r.Refused]:
     """The output of one epoch, from a chunk on."""
     params = {"id": cmd.job_id, "epoch": cmd.epoch, "first": cmd.first, "rows": cmd.limit + 1}
-    rows = yield Statement(q.read_output, params)
+    rows = yield Timed(q.read_output, params)
     now = yield from read_clock()
     if not rows:
         return r.Refused(now, Refusal.ABSENT, None)
@@ -65,8 +67,22 @@ def read_output(q: Queries, cmd: c.ReadOutput) -> Script[r.OutputPage | r.Refuse
 
 
 def read_events(q: Queries, cmd: c.ReadEvents) -> Script[r.EventsPage]:
-    """Events in the order in which they were written."""
-    rows = yield Statement(q.read_events, {"after": cmd.after, "rows": cmd.limit})
+    """Events in the order of their numbers. A number that is missing was rolled back, or belongs to
+    a transaction that is still under way: then the page ends before it, so that no event is passed
+    over that appears later."""
+    rows = yield Timed(q.read_events, {"after": cmd.after, "rows": cmd.limit})
     now = yield from read_clock()
+    if q.probe is not None and _whole(rows, cmd.after) < len(rows):
+        mark = yield Statement(q.probe, {})
+        params = {"after": cmd.after, "upto": rows[-1][0], "probe": mark[0][0]}
+        rows = yield Statement(q.read_events_again, params)
+        if not rows[-1][-1]:
+            rows = rows[: _whole(rows, cmd.after)]
     next_after = rows[-1][0] if rows else cmd.after
     return r.EventsPage(now, tuple(event_of(row[1:]) for row in rows), next_after)
+
+
+def _whole(rows: list[Row], after: int) -> int:
+    """How many of the rows follow `after` without a gap."""
+    wanted = count(after + 1)
+    return sum(1 for _ in takewhile(lambda row: row[0] == next(wanted), rows))

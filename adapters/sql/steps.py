@@ -34,8 +34,8 @@ class Each(NamedTuple):
     params: Sequence[Params]
 
 
-class Locking(NamedTuple):
-    """A statement that waits for locks, and behind which the script asks for the time; the driver
+class Timed(NamedTuple):
+    """A statement behind which the script asks for the time, for it may wait for locks; the driver
     answers with all its rows. Where a round trip costs, it reads the clock in the same one."""
 
     sql: str
@@ -70,7 +70,7 @@ class ReadClock(Enum):
 
 CLOCK: Final = ReadClock.STEP
 
-Step: TypeAlias = Statement | Each | Locking | TryLock | Tell | ReadClock
+Step: TypeAlias = Statement | Each | Timed | TryLock | Tell | ReadClock
 Script: TypeAlias = Generator[Step, list[Row], T]
 
 

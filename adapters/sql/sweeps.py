@@ -18,7 +18,7 @@ from unswept.adapters.sql.common import (
 from unswept.adapters.sql.queries import Queries
 from unswept.adapters.sql.rows import Before, event_params, suspect_of
 from unswept.adapters.sql.statements import DELAY, EVICT, ORPHAN
-from unswept.adapters.sql.steps import Each, Locking, Script, Statement, Tell, read_clock
+from unswept.adapters.sql.steps import Each, Script, Statement, Tell, Timed, read_clock
 from unswept.core import commands as c
 from unswept.core import job as jobs
 from unswept.core import lease as rules
@@ -43,8 +43,8 @@ def suspects(q: Queries, cmd: c.Suspects) -> Script[r.SuspectsPage]:
 def delay(q: Queries, cmd: c.Delay) -> Script[c.Outcome]:
     """Process evidence stamps a suspect once more in its epoch. (L9)"""
     before, now = yield from locked_job(q, cmd.job_id)
-    if before is None:
-        return (yield from absent(q, cmd.job_id, now))
+    if isinstance(before, Refusal):
+        return absent(before, now)
     seen = {"epoch": cmd.epoch, "beats": cmd.beats}
     done = yield from carry_out(q, DELAY, before, now, cmd.actor, seen)
     if done is not None:
@@ -200,6 +200,6 @@ def _locked(
 ) -> Script[tuple[dict[str, Before], StoreMs]]:
     """Those of the targets whose rows nobody has locked, with their rows locked, and the store
     time, read once they all are. No row is waited for, while others are held up."""
-    rows = yield Locking(lock, q.dialect.bind_ids(target.job_id for target in targets))
+    rows = yield Timed(lock, q.dialect.bind_ids(target.job_id for target in targets))
     now = yield from read_clock()
     return {row[0]: Before(*row) for row in rows}, now

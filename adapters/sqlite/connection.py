@@ -7,18 +7,15 @@ import sqlite3
 from collections.abc import Callable
 from typing import TypeVar
 
-from unswept.adapters.sql.steps import CLOCK, Each, Mode, Row, Script, Step, Tell
+from unswept.adapters.sql.steps import Mode, Script
+from unswept.adapters.sqlite import forks
+from unswept.adapters.sqlite.driving import Clock, drive
 from unswept.adapters.sqlite.errors import translated
 from unswept.adapters.sqlite.opening import Opener
 from unswept.adapters.sqlite.patience import Wait, patiently
 from unswept.adapters.sqlite.turns import Turn
-from unswept.core.checks import check_time
-from unswept.core.errors import MisuseError
-from unswept.core.units import StoreMs
 
 T = TypeVar("T")
-
-Clock = Callable[[], StoreMs]
 
 
 class Connection:
@@ -78,39 +75,13 @@ class Connection:
         return reply
 
     def _drive(self, database: sqlite3.Connection, script: Script[T]) -> T:
-        now: list[Row] | None = None
-        rows: list[Row] | None = None
-        while True:
-            try:
-                step: Step = next(script) if rows is None else script.send(rows)
-            except StopIteration as end:
-                reply: T = end.value
-                return reply
-            self._check_not_abandoned(database)
-            # All rows are fetched at once: an open cursor with RETURNING would hold up the COMMIT.
-            if step is CLOCK:
-                # One time for the whole transaction, read with its lock held.
-                if now is None:
-                    now = [(self._read_clock(),)]
-                rows = now
-            elif isinstance(step, (Each, Tell)):
-                rows = []
-                for params in step.params:
-                    rows += database.execute(step.sql, params)
-            else:
-                rows = database.execute(step.sql, step.params).fetchall()
-
-    def _read_clock(self) -> StoreMs:
-        now = self._clock()
-        check_time("what the store's clock returns", now)
-        return now
+        return drive(
+            script, database.cursor(), self._clock, lambda: self._check_not_abandoned(database)
+        )
 
     def _check_not_abandoned(self, database: sqlite3.Connection) -> None:
         if self._database is not database:
-            raise MisuseError(
-                f"{self._opener.path}: this process was forked by the very thread that carries the"
-                " command out, in the middle of it; only the parent may go on with it"
-            )
+            raise forks.carried_over(self._opener.path)
 
     def _roll_back(self, database: sqlite3.Connection) -> None:
         # An abandoned one is the parent's to roll back.

@@ -24,6 +24,8 @@ class SqliteDialect:
     with_holds = ""
     holds_now = ":now"
     ids = "SELECT value FROM json_each(:ids)"
+    probe: str | None = None
+    settled = "1"
 
     def table(self, name: str) -> str:
         """The table's name with the prefix."""

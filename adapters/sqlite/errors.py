@@ -69,11 +69,21 @@ _FAMILIES: Final[Mapping[int, tuple[type[StoreError], str]]] = MappingProxyType(
 )
 
 
+_ON_A_CALLERS: Final[Mapping[int, str]] = MappingProxyType(
+    {
+        sqlite3.SQLITE_READONLY: "the connection accepts no writes. Was it opened read-only, or set"
+        " so by PRAGMA query_only?",
+        sqlite3.SQLITE_FULL: "the disk, or the greatest size that the connection allows, is full."
+        " Free some space and begin the transaction anew",
+        sqlite3.SQLITE_INTERRUPT: "the statement was interrupted. Begin the transaction anew",
+    }
+)
+"""What differs where the connection, with all its settings, is the caller's."""
+
+
 def translated(error: sqlite3.Error, path: str, *, committing: bool = False) -> StoreError:
     """The typed error for one of SQLite's, about the database at `path`."""
-    code = getattr(error, "sqlite_errorcode", None)
-    family = None if code is None else code & 0xFF
-    found = f"{getattr(error, 'sqlite_errorname', type(error).__name__)}: {error}"
+    family, found = _family(error), _found(error)
     if family == sqlite3.SQLITE_IOERR:
         if committing:
             # The commit may have reached the disk before something else failed.
@@ -83,13 +93,25 @@ def translated(error: sqlite3.Error, path: str, *, committing: bool = False) -> 
             )
         if _is_full(path):
             family = sqlite3.SQLITE_FULL
-    if family is not None and family in _FAMILIES:
+    if family in _FAMILIES:
         kind, advice = _FAMILIES[family]
         return kind(f"{path}: {advice} ({found})")
     return StoreError(
         f"{path}: SQLite refused a statement of unswept; nothing was written. Were its tables"
         f" changed by hand? ({found})"
     )
+
+
+def translated_on_callers(error: sqlite3.Error, path: str, left: str) -> StoreError:
+    """The same for a caller's own connection; `left` says what was left of its transaction."""
+    family = _family(error)
+    kind, _ = _FAMILIES.get(family, (StoreError, ""))
+    advice = _ON_A_CALLERS.get(
+        family,
+        "SQLite refused a statement of unswept. Is something of the connection's in the way, such"
+        " as an authorizer, or a trigger on a table of unswept?",
+    )
+    return kind(f"{path}: {advice} {left} ({_found(error)})")
 
 
 def translated_os(error: OSError, path: str) -> StoreError:
@@ -104,6 +126,16 @@ def translated_os(error: OSError, path: str) -> StoreError:
     return StoreUnavailableError(
         f"{path}: the file cannot be made; does its directory exist? ({error.strerror})"
     )
+
+
+def _family(error: sqlite3.Error) -> int:
+    """The error's primary code; 0 where the error is not of the library itself."""
+    code: int = getattr(error, "sqlite_errorcode", 0)
+    return code & 0xFF
+
+
+def _found(error: sqlite3.Error) -> str:
+    return f"{getattr(error, 'sqlite_errorname', type(error).__name__)}: {error}"
 
 
 def _is_full(path: str) -> bool:

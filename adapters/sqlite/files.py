@@ -108,6 +108,16 @@ def check_same(path: str, file: FileId) -> None:
         )
 
 
+def is_same_name(one: str, other: str) -> bool:
+    """Do both lead to the same file under the same name? Symbolic links are followed, as SQLite
+    follows them; under another hard link it would keep another log, and so other locks."""
+    return _place(one) == _place(other)
+
+
+def _place(path: str) -> str:
+    return os.path.normcase(os.path.realpath(path))
+
+
 def _file_id(path: str) -> FileId:
     found = os.stat(path)
     return FileId(found.st_dev, found.st_ino)

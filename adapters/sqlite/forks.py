@@ -17,7 +17,7 @@ import weakref
 from typing import Final, Protocol
 
 from unswept.adapters.sqlite.files import FileId
-from unswept.core.errors import StoreUnavailableError
+from unswept.core.errors import MisuseError, StoreUnavailableError
 
 
 class Forkable(Protocol):
@@ -93,3 +93,11 @@ def check(file: FileId, path: str) -> None:
             " SQLite cannot use it safely here; nothing was written. Fork while the store is idle,"
             " or start the process by spawn or exec"
         )
+
+
+def carried_over(path: str) -> MisuseError:
+    """The error for the child's copy of a command whose own thread forked."""
+    return MisuseError(
+        f"{path}: this process was forked by the very thread that carries the command out, in the"
+        " middle of it; only the parent may go on with it"
+    )

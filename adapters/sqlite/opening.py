@@ -50,6 +50,8 @@ class Opener:
         self._opened = False
         self.file: FileId | None = None
         """The file, once it was looked at; None in memory."""
+        self.found: int | None = None
+        """The schema version that it had before it was opened for the first time."""
 
     def check_same(self) -> None:
         """Refuse to go on where the file that was opened is gone, or another one."""
@@ -95,7 +97,9 @@ class Opener:
             schema.check_tables(connection, found, self.path)
         _settings(connection, self.path, self._durability, wait)
         if found < schema.VERSION:
-            schema.migrate(connection, self.path)
+            found = schema.migrate(connection, self.path)
+        if not self._opened:
+            self.found = found
         # From here on `patiently` waits instead.
         connection.execute("PRAGMA busy_timeout = 0")
 

@@ -111,8 +111,8 @@ def check_version(found: int, path: str, *, migrate: bool) -> None:
         )
 
 
-def migrate(connection: sqlite3.Connection, path: str) -> None:
-    """Apply what is missing, all of it or nothing, under the write lock.
+def migrate(connection: sqlite3.Connection, path: str) -> int:
+    """Apply what is missing, all of it or nothing, under the write lock; gives the version before.
 
     Whoever waited for the lock finds the version that stands now, and has nothing left to do.
     """
@@ -129,6 +129,7 @@ def migrate(connection: sqlite3.Connection, path: str) -> None:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+    return found
 
 
 def _apply(connection: sqlite3.Connection, migration: Migration) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import time
 from collections.abc import Callable
 from types import TracebackType
@@ -11,14 +12,16 @@ from typing import Final, TypeVar
 from unswept.adapters.sql.queries import Queries
 from unswept.adapters.sql.scripts import SCRIPTS
 from unswept.adapters.sql.steps import Mode
-from unswept.adapters.sqlite import files, forks, opening
+from unswept.adapters.sqlite import borrowed, files, forks, opening
+from unswept.adapters.sqlite.borrowed import Borrowed
 from unswept.adapters.sqlite.connection import Connection
 from unswept.adapters.sqlite.dialect import SqliteDialect
 from unswept.adapters.sqlite.files import FileId
 from unswept.adapters.sqlite.opening import Durability, Opener
 from unswept.adapters.sqlite.patience import Wait
+from unswept.adapters.sqlite.turns import Turn
 from unswept.core.checks import check_bool, check_whole, shown
-from unswept.core.commands import Command, Heartbeat
+from unswept.core.commands import Command, Complete, Enqueue, Heartbeat, Outcome
 from unswept.core.errors import MisuseError, StoreUnavailableError
 from unswept.core.units import StoreMs
 
@@ -68,7 +71,8 @@ class SqliteStore:
         # file's write lock, a read for nothing. What is in memory has one connection for all.
         self._beats = self._main if self._in_memory else self._connection()
         self._reads = self._main if self._in_memory else self._connection()
-        self._in_use_at_fork: tuple[Connection, ...] = ()
+        self._borrowed = Borrowed(self._opener, self._clock)
+        self._in_use_at_fork: tuple[Connection | Borrowed, ...] = ()
         forks.guard(self)  # before the file is open, so that no fork finds it so
         with self._main.lock:
             self._main.open()
@@ -78,29 +82,51 @@ class SqliteStore:
         entry = SCRIPTS.get(type(command))
         if entry is None:
             raise MisuseError(f"expected a command of unswept, got {shown(command)}")
+        connection = self._for(command, entry.mode)
+
+        def work(wait: Wait) -> R:
+            reply: R = connection.run(entry.mode, lambda: entry.script(QUERIES, command), wait)
+            return reply
+
+        return self._in_turn(connection.lock, work)
+
+    def execute_within(
+        self, connection: sqlite3.Connection, command: Enqueue | Complete
+    ) -> Outcome:
+        """Carry out an `Enqueue` or a `Complete` in the transaction that is open on `connection`.
+
+        It takes effect when the caller commits, and not at all when the caller rolls back. The
+        connection is to this very file, and its transaction begun with BEGIN IMMEDIATE.
+        """
+        entry = borrowed.entry_of(command)
+
+        def work(wait: Wait) -> Outcome:
+            reply: Outcome = self._borrowed.run(connection, lambda: entry.script(QUERIES, command))
+            return reply
+
+        return self._in_turn(self._borrowed.lock, work)
+
+    def close(self) -> None:
+        """Close the file; a closed store carries out nothing more."""
+        for user in self._users:
+            user.lock.check_free_here()
+        self._gone = f"{self!r} is closed; open the store anew"
+        for user in self._users:
+            with user.lock:
+                user.close()
+
+    def _in_turn(self, lock: Turn, work: Callable[[Wait], R]) -> R:
         wait = Wait(self._busy_timeout_ms)
         # On any of them: a write beside one's own would wait for itself just the same.
-        for each in self._connections:
-            each.lock.check_free_here()
-        connection = self._for(command, entry.mode)
-        lock = connection.lock
+        for user in self._users:
+            user.lock.check_free_here()
         lock.take(wait)
         try:
             if self._gone is not None:
                 raise MisuseError(self._gone)
-            reply: R = connection.run(entry.mode, lambda: entry.script(QUERIES, command), wait)
-            return reply
+            return work(wait)
         finally:
             lock.give_back()
-
-    def close(self) -> None:
-        """Close the file; a closed store carries out nothing more."""
-        for connection in self._connections:
-            connection.lock.check_free_here()
-        self._gone = f"{self!r} is closed; open the store anew"
-        for connection in self._connections:
-            with connection.lock:
-                connection.close()
 
     @property
     def _in_memory(self) -> bool:
@@ -109,6 +135,11 @@ class SqliteStore:
     @property
     def _connections(self) -> tuple[Connection, ...]:
         return (self._main,) if self._in_memory else (self._main, self._beats, self._reads)
+
+    @property
+    def _users(self) -> tuple[Connection | Borrowed, ...]:
+        """Whatever uses the file, each one thread at a time."""
+        return (*self._connections, self._borrowed)
 
     def _connection(self) -> Connection:
         return Connection(self._opener, self._clock, self._busy_timeout_ms)
@@ -122,14 +153,14 @@ class SqliteStore:
         """Close the file, and let no thread open it until the fork is over."""
         wait = Wait(self._busy_timeout_ms)
         in_use = []
-        for connection in self._connections:
+        for user in self._users:
             try:
-                connection.lock.take(wait)
+                user.lock.take(wait)
             except (MisuseError, StoreUnavailableError):
-                in_use.append(connection)
+                in_use.append(user)
                 continue
             if not self._in_memory:
-                connection.close()
+                user.close()
         self._in_use_at_fork = tuple(in_use)
 
     def after_fork(self, *, in_child: bool) -> FileId | None:
@@ -137,11 +168,11 @@ class SqliteStore:
         if in_child and self._in_memory:
             self._gone = f"{self!r} is in its parent's memory; a fork cannot share it"
         in_use, self._in_use_at_fork = self._in_use_at_fork, ()
-        for connection in self._connections:
-            if connection not in in_use:
-                connection.lock.give_back()
+        for user in self._users:
+            if user not in in_use:
+                user.lock.give_back()
             elif in_child:
-                connection.abandon()
+                user.abandon()
         return self._opener.file if in_use else None
 
     def __enter__(self) -> SqliteStore:

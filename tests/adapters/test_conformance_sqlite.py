@@ -10,6 +10,7 @@ import pytest
 from attrs import evolve, frozen
 
 from unswept.adapters.sql import queries
+from unswept.adapters.sql.dialect import Dialect
 from unswept.adapters.sql.queries import Queries
 from unswept.adapters.sql.statements import TRANSITIONS
 from unswept.adapters.sqlite import SqliteStore
@@ -50,14 +51,14 @@ WRONG_GUARDS = {
 }
 
 
-def queries_with(fault: WrongGuard) -> Queries:
+def queries_with(fault: WrongGuard, dialect: Dialect | None = None) -> Queries:
     """The statements, assembled from a copy of the table with the fault in it."""
     sound = TRANSITIONS[fault.transition]
     assert fault.right in sound.guard, "the fault changes nothing: the guard has other words now"
     broken = evolve(sound, guard=sound.guard.replace(fault.right, fault.wrong))
     table = MappingProxyType({**TRANSITIONS, fault.transition: broken})
     with mock.patch.object(queries, "TRANSITIONS", table):
-        return Queries(SqliteDialect())
+        return Queries(dialect or SqliteDialect())
 
 
 @pytest.mark.parametrize("fault", WRONG_GUARDS.values(), ids=WRONG_GUARDS.keys())

@@ -2,8 +2,7 @@
 
     python -m pytest tests/benchmarks/test_sqlite.py --benchmark-only -n 0 -s
 
-Store and alternative take turns, so that whatever else the machine does slows both. A ratio of 1 is
-as fast as the alternative. The bounds leave room for the noise of shared machines.
+A ratio of 1 is as fast as the alternative. The bounds leave room for the noise of shared machines.
 """
 
 from __future__ import annotations
@@ -11,14 +10,13 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Callable
 from itertools import count
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from pytest_benchmark.fixture import BenchmarkFixture
 
+from tests.benchmarks.turns import taking_turns
 from unswept.adapters.sql.queries import Queries
 from unswept.adapters.sqlite import SqliteStore
 from unswept.adapters.sqlite.dialect import SqliteDialect
@@ -30,32 +28,6 @@ from unswept.core.units import Ms, StoreMs
 
 Q = Queries(SqliteDialect())
 TERMS = Terms(Ms(90_000), Ms(300_000), Ms(90_000), Ms(45_000))
-
-
-def taking_turns(
-    benchmark: BenchmarkFixture,
-    plain: Callable[[], None],
-    store: Callable[[], None],
-    rounds: int,
-    prepare: Callable[[], None] = lambda: None,
-) -> float:
-    """The plain alternative's median time over the store's."""
-    times: dict[str, list[float]] = {"plain": [], "store": []}
-    for _ in range(rounds):
-        for name, work in (("plain", plain), ("store", store)):
-            prepare()
-            begin = time.perf_counter()
-            work()
-            times[name].append(time.perf_counter() - begin)
-    prepare()
-    benchmark.pedantic(store, rounds=1)  # type: ignore[no-untyped-call]
-    ratio = median(times["plain"]) / median(times["store"])
-    benchmark.extra_info["ratio"] = round(ratio, 2)
-    print(
-        f"\n{benchmark.name}: plain {median(times['plain']) * 1000:.2f} ms,"
-        f" store {median(times['store']) * 1000:.2f} ms, ratio {ratio:.2f}"
-    )
-    return ratio
 
 
 def connected(path: Path) -> sqlite3.Connection:

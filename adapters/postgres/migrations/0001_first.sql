@@ -160,7 +160,6 @@ CREATE TABLE {schema}.events (
     beat_at bigint,
     first_seen_at bigint,
     forced smallint NOT NULL CHECK (forced IN (0, 1)),
-    written_by xid8 NOT NULL DEFAULT pg_current_xact_id(),
     UNIQUE (job_id, epoch, kind)
 );
 
