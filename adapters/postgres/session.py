@@ -21,6 +21,7 @@ from unswept.adapters.sql.steps import (
     Params,
     Row,
     Script,
+    Statement,
     Step,
     Tell,
     Timed,
@@ -65,37 +66,10 @@ class Limits:
 # A role's defaults may differ; a transaction that is left open by a client that has gone to sleep
 # must not keep its locks. SET LOCAL: behind a pooler the next transaction is somebody else's.
 _BEGIN: Final = "BEGIN ISOLATION LEVEL READ COMMITTED"
-_LIMITS: Final = (
-    "SELECT set_config('lock_timeout', %(wait)s, true),"
-    " set_config('statement_timeout', %(wait)s, true),"
-    " set_config('idle_in_transaction_session_timeout', %(wait)s, true)"
-)
 _WAIT: Final = "SELECT set_config('lock_timeout', %(wait)s, true)"
 _SAVEPOINT: Final = "SAVEPOINT unswept"
 _BACK: Final = "ROLLBACK TO SAVEPOINT unswept"
 _RELEASE: Final = "RELEASE SAVEPOINT unswept"
-
-
-def transaction(script: Callable[[], Script[T]], clock: str, limits: Limits) -> Session[T]:
-    """A script in a transaction of its own; an error leaves it for the connection to roll back."""
-    begin: list[Request] = [(_BEGIN, None), _limited(limits)]
-    reply, unsent = yield from _steps(script(), clock, limits, begin)
-    yield Batch([*unsent, ("COMMIT", None)], commits=True)
-    return reply
-
-
-def look(script: Callable[[], Script[T]], clock: str, limits: Limits) -> Session[T]:
-    """A script that only looks: each round trip is a transaction of its own, over at its end."""
-    reply, _ = yield from _steps(script(), clock, limits, [], each=[_limited(limits)])
-    return reply
-
-
-def inside(script: Script[T], clock: str, limits: Limits) -> Session[T]:
-    """A script within a transaction that is open; its caller commits."""
-    reply, unsent = yield from _steps(script, clock, limits, [])
-    if unsent:
-        yield Batch(unsent)
-    return reply
 
 
 def session_of(
@@ -105,20 +79,61 @@ def session_of(
     return (look if mode is Mode.READ else transaction)(script, clock, limits)
 
 
-def _limited(limits: Limits) -> Request:
-    return (_LIMITS, {"wait": str(limits.statement_ms)})
+def transaction(script: Callable[[], Script[T]], clock: str, limits: Limits) -> Session[T]:
+    """A script in a transaction of its own; an error leaves it for the connection to roll back."""
+    begin = ((_BEGIN, None), _limited(clock, limits))
+    reply, unsent = yield from _steps(script(), clock, limits, begin)
+    yield Batch([*unsent, ("COMMIT", None)], commits=True)
+    return reply
+
+
+def inside(script: Script[T], clock: str, limits: Limits) -> Session[T]:
+    """A script within a transaction that is open; its caller commits."""
+    reply, unsent = yield from _steps(script, clock, limits, ())
+    if unsent:
+        yield Batch(unsent)
+    return reply
+
+
+def _limited(clock: str, limits: Limits) -> Request:
+    """The limits, for as long as the transaction lasts, and the store time."""
+    return (
+        f"SELECT {clock}, set_config('lock_timeout', %(wait)s, true),"
+        " set_config('statement_timeout', %(wait)s, true),"
+        " set_config('idle_in_transaction_session_timeout', %(wait)s, true)",
+        {"wait": str(limits.statement_ms)},
+    )
+
+
+def look(script: Callable[[], Script[T]], clock: str, limits: Limits) -> Session[T]:
+    """A script that only looks, whose every round trip is a transaction of its own: a lock that it
+    takes is gone at once. It waits for no lock, so the time may be read before the statement."""
+    begin = _limited(clock, limits)
+    steps = script()
+    now: Rows = []
+    rows: Rows | None = None
+    while True:
+        try:
+            step = next(steps) if rows is None else steps.send(rows)
+        except StopIteration as end:
+            reply: T = end.value
+            return reply
+        if step is CLOCK:
+            if not now:
+                now = _time_of(_given((yield Batch([begin])))[0])
+            rows = now
+        else:
+            assert isinstance(step, (Statement, Timed)), "a script that looks writes nothing"
+            limited, rows = _given((yield Batch([begin, _request(step.sql, step.params)])))
+            now = now or _time_of(limited)
 
 
 def _steps(
-    script: Script[T],
-    clock: str,
-    limits: Limits,
-    unsent: list[Request],
-    each: Sequence[Request] = (),
+    script: Script[T], clock: str, limits: Limits, begin: tuple[Request, ...]
 ) -> Session[tuple[T, list[Request]]]:
-    """Carries out a script's steps, with `each` before every batch; gives its reply, and what has
-    still to be sent."""
+    """Carries out a script's steps; gives its reply, and what has still to be sent."""
     read_clock = (f"SELECT {clock}", None)
+    unsent: list[Request] = list(begin)
     now: Rows | None = None
     rows: Rows | None = None
     while True:
@@ -127,31 +142,36 @@ def _steps(
         except StopIteration as end:
             return end.value, unsent
         if isinstance(step, Tell):
-            unsent = [*unsent, *(_request(step.sql, params) for params in step.params)]
+            unsent += (_request(step.sql, params) for params in step.params)
             rows, now = [], None
             continue
         if step is CLOCK and now is not None:
             rows, now = now, None
             continue
         now = None
-        before = [*each, *unsent]
         if isinstance(step, TryLock):
-            if before:
-                yield Batch(before)
+            if unsent:
+                yield Batch(unsent)
             found = yield _moment(step, limits)
             rows = [] if found is None else found[2]
         elif isinstance(step, Each):
             asked = [_request(step.sql, params) for params in step.params]
-            found = yield Batch([*before, *asked])
-            rows = [row for one in _given(found)[len(before) :] for row in one]
+            found = yield Batch([*unsent, *asked])
+            rows = [row for one in _given(found)[len(unsent) :] for row in one]
         elif isinstance(step, Timed):
-            found = yield Batch([*before, _request(step.sql, step.params), read_clock])
+            found = yield Batch([*unsent, _request(step.sql, step.params), read_clock])
             *_, rows, now = _given(found)
+        elif step is CLOCK and begin and unsent == [*begin]:
+            rows = _time_of(_given((yield Batch(unsent)))[-1])
         else:
             one = read_clock if step is CLOCK else _request(step.sql, step.params)
-            found = yield Batch([*before, one])
+            found = yield Batch([*unsent, one])
             rows = _given(found)[-1]
         unsent = []
+
+
+def _time_of(limited: Rows) -> Rows:
+    return [limited[0][:1]]
 
 
 def _request(sql: str, params: Params) -> Request:

@@ -27,16 +27,22 @@ is deregistered once, at its end.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
+from uuid import uuid4
 
+import psycopg
 import pytest
 from attrs import frozen
 
+from tests.adapters.postgres.helpers import Session
+from tests.adapters.postgres.helpers import tables_of as postgres_tables
 from tests.adapters.sqlite.helpers import Clock, tables_in, tables_of
 from tests.core.story import VERBS, Options, shown
+from unswept.adapters.postgres import PostgresStore
+from unswept.adapters.postgres.simulated import GivenClockStore
 from unswept.adapters.sql.scripts import SCRIPTS
 from unswept.adapters.sql.steps import Mode
 from unswept.adapters.sqlite import SqliteStore
@@ -76,10 +82,42 @@ def on_sqlite(folder: Path, clock: Clock) -> Iterator[Opened]:
         yield Opened(store, lambda: tables_of(path), lose_connection)
 
 
+@contextmanager
+def on_postgres(folder: Path, clock: Clock) -> Iterator[Opened]:
+    url, schema = POSTGRES[0], f"unswept_repeats_{uuid4().hex[:12]}"
+    with (
+        PostgresStore(
+            f"{url}{'&' if '?' in url else '?'}application_name={schema}",
+            schema=schema,
+            max_connections=1,
+        ) as store,
+        Session(url) as session,
+        closing(GivenClockStore(store, clock, psycopg.connect(url, autocommit=True))) as given,
+    ):
+
+        def lose_connection() -> None:
+            session.run(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE application_name = %(name)s AND pid <> pg_backend_pid()",
+                name=schema,
+            )
+
+        yield Opened(given, lambda: postgres_tables(session, schema), lose_connection)
+
+
 STORES: Final = MappingProxyType[str, Callable[[Path, Clock], AbstractContextManager[Opened]]](
-    {"sqlite": on_sqlite}
+    {"sqlite": on_sqlite, "postgres": on_postgres}
 )
 """Every store that has to tell the stories: a further one is added here."""
+
+POSTGRES: Final[list[str]] = []
+"""The server's URL, once a test asked for it."""
+
+
+@pytest.fixture(autouse=True)
+def _postgres(request: pytest.FixtureRequest) -> None:
+    if "postgres" in request.node.name and not POSTGRES:
+        POSTGRES.append(request.getfixturevalue("postgres_url"))
 
 
 # What a repeat may touch --------------------------------------------------------------------------

@@ -1,0 +1,85 @@
+"""What the planner makes of the statements: no cost of a sweep grows with finished rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.adapters.postgres.conftest import Connect
+from tests.adapters.postgres.helpers import Session, admit_many
+from unswept.adapters.postgres import PostgresStore
+from unswept.adapters.postgres.dialect import PostgresDialect
+from unswept.adapters.sql.queries import Queries
+from unswept.core import commands as c
+
+FINISHED = 30_000
+
+
+@pytest.fixture
+def filled(store: PostgresStore, connect: Connect) -> Session:
+    """A hundred held jobs, fifty that wait, and many that are over."""
+    session = connect()
+    admit_many(session, store.schema, 100, deadline=1)
+    for number in range(50):
+        store.execute(c.Enqueue(f"w{number}"))
+    session.run(
+        f"INSERT INTO {store.schema}.jobs (id, status, owner, epoch, beats, ttl_ms, confirm_ms,"
+        f" requeue, transport, admitted_at, attempts, finished_at)"
+        f" SELECT 'done-' || n, 'completed', 'a', 1, 2, 100, 60, 'never', 'process', n, 1, n"
+        f" FROM generate_series(1, {FINISHED}) AS n"
+    )
+    session.run(f"VACUUM ANALYZE {store.schema}.jobs")
+    return session
+
+
+def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield plan
+    for child in plan.get("Plans", ()):
+        yield from nodes(child)
+
+
+def indexes(session: Session, sql: str, **params: Any) -> set[str]:
+    """The indexes that a statement goes through to the table of jobs; a scan of all of it fails."""
+    explained = session.value(f"EXPLAIN (FORMAT JSON) {sql}", **params)
+    if isinstance(explained, str):
+        explained = json.loads(explained)
+    found = set()
+    for node in nodes(explained[0]["Plan"]):
+        assert not (node["Node Type"] == "Seq Scan" and node["Relation Name"] == "jobs"), sql
+        found.add(node.get("Index Name", ""))
+    return found - {""}
+
+
+def test_suspects_touch_only_the_owned(filled: Session, store: PostgresStore) -> None:
+    """A page of suspects goes through the partial index over active, owned jobs."""
+    q = Queries(PostgresDialect(store.schema))
+    page = {"now": 2_000_000_000_000, "after": "", "rows": 1_001}
+    assert indexes(filled, q.suspects, **page) == {"jobs_owned"}
+
+
+def test_a_sweep_goes_by_ids(filled: Session, store: PostgresStore) -> None:
+    """Its targets are locked and written by index, each for itself."""
+    q = Queries(PostgresDialect(store.schema))
+    by_id = {"jobs_pkey", "jobs_owned", "jobs_id_epoch_key"}
+    ids = {"ids": [f"j{number:05}" for number in range(100)]}
+    assert indexes(filled, q.lock_to_sweep, **ids) <= by_id
+    one = {"id": "j00001", "epoch": 1, "beats": 1, "now": 2_000_000_000_000}
+    assert indexes(filled, q.update["orphan"], **one) <= by_id
+    holds = {"hold_ids": ids["ids"], "hold_epochs": [1] * 100, "owner": "a", "now": 1}
+    terms = {"lease_ttl_ms": 100, "http_grace_ms": 160, "confirm_ms": 60}
+    assert indexes(filled, q.renew_holds, **holds, **terms) <= by_id
+
+
+def test_claims_and_housekeeping_have_indexes_of_their_own(
+    filled: Session, store: PostgresStore
+) -> None:
+    """The head of the queue, what may expire and what may be evicted are found without a scan."""
+    q = Queries(PostgresDialect(store.schema))
+    now = 2_000_000_000_000
+    assert indexes(filled, q.candidates, partition="", now=now, rows=1) == {"jobs_waiting"}
+    assert indexes(filled, q.expirable, now=now, rows=100) == {"jobs_expirable"}
+    assert indexes(filled, q.evictable, now=1_000, retention_ms=10, rows=100) == {"jobs_ended"}
+    assert indexes(filled, q.claimed_before, owner="a", claim_no=1) >= {"jobs_claimed"}
