@@ -24,9 +24,8 @@ from unswept.adapters.postgres.settings import (
     Settings,
     settings,
 )
-from unswept.adapters.sql.scripts import SCRIPTS, Entry
+from unswept.adapters.sql.scripts import Entry, entry_of, entry_within
 from unswept.adapters.sql.steps import Script
-from unswept.core.checks import shown
 from unswept.core.commands import Command, Complete, Enqueue, Heartbeat, Outcome
 from unswept.core.errors import MisuseError, StoreUnavailableError
 
@@ -86,9 +85,7 @@ class AsyncPostgresStore:
 
     async def execute(self, command: Command[R]) -> R:
         """Carry out one command and reply. Raises `StoreError` where the outside world fails."""
-        entry = SCRIPTS.get(type(command))
-        if entry is None:
-            raise MisuseError(f"expected a command of unswept, got {shown(command)}")
+        entry = entry_of(command)
         commands, beats = await self._opened()
         pool = beats if isinstance(command, Heartbeat) else commands
         patience = Patience(self._settings.timeout_ms)
@@ -120,7 +117,7 @@ class AsyncPostgresStore:
         self, connection: psycopg.AsyncConnection[Any], command: Enqueue | Complete
     ) -> Outcome:
         """As `PostgresStore.execute_within`, on an asynchronous connection."""
-        entry = borrowed.entry_of(command)
+        entry = entry_within(command)
         mine = self._settings
         if not isinstance(connection, psycopg.AsyncConnection):
             raise MisuseError(

@@ -22,7 +22,7 @@ VERSION: Final = MIGRATIONS[-1].number
 OLDEST_SERVER: Final = 140_000
 """The first with SQL-standard function bodies."""
 
-_PATIENCE: Final = "60000"
+PATIENCE_MS: Final = 60_000
 """How long is waited for a lock, in milliseconds; several instances may start at once."""
 
 _CREATE: Final = """\
@@ -49,7 +49,12 @@ def prepare(schema: str, where: str, *, migrate: bool) -> Session[int]:
 
     Raises `MisuseError` or `StoreError`, having changed nothing.
     """
-    yield Batch(_BEGIN)
+    yield Batch(
+        [
+            ("BEGIN ISOLATION LEVEL READ COMMITTED", None),
+            ("SELECT set_config('lock_timeout', %(wait)s, true)", {"wait": str(PATIENCE_MS)}),
+        ]
+    )
     yield from _check_server(schema, where)
     found = yield from _found_version(schema, where)
     _check_version(found, where, migrate=migrate)
@@ -61,12 +66,6 @@ def prepare(schema: str, where: str, *, migrate: bool) -> Session[int]:
         yield from _migrate(schema, found)
     yield Batch([("COMMIT", None)], commits=migrates)
     return found
-
-
-_BEGIN: Final[list[Request]] = [
-    ("BEGIN ISOLATION LEVEL READ COMMITTED", None),
-    ("SELECT set_config('lock_timeout', %(wait)s, true)", {"wait": _PATIENCE}),
-]
 
 
 def _check_server(schema: str, where: str) -> Session[None]:

@@ -22,8 +22,8 @@ from unswept.core.units import Ms
 DEFAULT_TIMEOUT_MS: Final = 1_800
 """The default policy's operation timeout."""
 DEFAULT_CONNECTIONS: Final = 4
-_MOMENTS: Final = 8
-"""A row that another transaction is just writing is waited for during this part of the timeout."""
+_PART_FOR_ROWS: Final = 8
+"""Rows that others are just writing are waited for during this part of the timeout."""
 
 _DEFAULTS: Final = {
     "application_name": "unswept",
@@ -88,7 +88,7 @@ def settings(
         _where(given, schema),
         Queries(dialect),
         dialect.now,
-        Limits(timeout, Ms(max(1, timeout // _MOMENTS))),
+        Limits(timeout, Ms(max(1, timeout // _PART_FOR_ROWS))),
         migrate,
         timeout,
         max_connections,

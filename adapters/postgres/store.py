@@ -25,9 +25,8 @@ from unswept.adapters.postgres.settings import (
     settings,
 )
 from unswept.adapters.postgres.sync import drive
-from unswept.adapters.sql.scripts import SCRIPTS, Entry
+from unswept.adapters.sql.scripts import Entry, entry_of, entry_within
 from unswept.adapters.sql.steps import Script
-from unswept.core.checks import shown
 from unswept.core.commands import Command, Complete, Enqueue, Heartbeat, Outcome
 from unswept.core.errors import MisuseError, StoreUnavailableError
 
@@ -83,9 +82,7 @@ class PostgresStore:
 
     def execute(self, command: Command[R]) -> R:
         """Carry out one command and reply. Raises `StoreError` where the outside world fails."""
-        entry = SCRIPTS.get(type(command))
-        if entry is None:
-            raise MisuseError(f"expected a command of unswept, got {shown(command)}")
+        entry = entry_of(command)
         self._check_usable()
         pool = self._beats if isinstance(command, Heartbeat) else self._commands
         patience = Patience(self._settings.timeout_ms)
@@ -122,7 +119,7 @@ class PostgresStore:
         The transaction must be READ COMMITTED; its errors 40001 and 40P01 are raised as psycopg's,
         for the caller to repeat the whole of it.
         """
-        entry = borrowed.entry_of(command)
+        entry = entry_within(command)
         mine = self._settings
         if not isinstance(connection, psycopg.Connection):
             raise MisuseError(

@@ -9,7 +9,7 @@ from psycopg.adapt import AdaptersMap
 from psycopg.rows import tuple_row
 
 from unswept.adapters.postgres.errors import translated
-from unswept.adapters.postgres.session import ADAPTERS, GIVE_UP, Batch, Rows, Session
+from unswept.adapters.postgres.session import ADAPTERS, Batch, Rows, Session
 
 T = TypeVar("T")
 
@@ -26,7 +26,7 @@ class _Cursor(psycopg.Cursor[Any]):
 
 def drive(connection: psycopg.Connection[Any], session: Session[T], where: str) -> T:
     """Carry a session out; psycopg's errors are raised as those of `unswept.core.errors`."""
-    answer: list[Rows] | None = None
+    answer: Any = None
     while True:
         try:
             batch = session.send(answer)
@@ -34,27 +34,26 @@ def drive(connection: psycopg.Connection[Any], session: Session[T], where: str) 
             reply: T = end.value
             return reply
         try:
-            answer = _answer(connection, batch)
+            answer = _sent(connection, batch)
         except psycopg.Error as error:
             lost = connection.closed
             raise translated(error, where, lost=lost, committing=batch.commits) from error
 
 
-def _answer(connection: psycopg.Connection[Any], batch: Batch) -> list[Rows] | None:
-    try:
-        return _sent(connection, batch)
-    except psycopg.errors.LockNotAvailable:
-        if not batch.forgiving:
-            raise
-        _sent(connection, GIVE_UP)
-        return None
-
-
 def _sent(connection: psycopg.Connection[Any], batch: Batch) -> list[Rows]:
     if len(batch.requests) < 2:
         return [_rows(_execute(connection, *request)) for request in batch.requests]
-    with connection.pipeline():
-        cursors = [_execute(connection, *request) for request in batch.requests]
+    try:
+        with connection.pipeline():
+            cursors = [_execute(connection, *request) for request in batch.requests]
+    except Exception:
+        raise
+    except BaseException:
+        # Interrupted on its way into the pipeline, psycopg stays in it: from then on a statement
+        # for itself would seem to have found no rows.
+        if connection.pgconn.pipeline_status:
+            connection.close()
+        raise
     return [_rows(cursor) for cursor in cursors]
 
 

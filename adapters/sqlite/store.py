@@ -10,9 +10,9 @@ from types import TracebackType
 from typing import Final, TypeVar
 
 from unswept.adapters.sql.queries import Queries
-from unswept.adapters.sql.scripts import SCRIPTS
+from unswept.adapters.sql.scripts import entry_of, entry_within
 from unswept.adapters.sql.steps import Mode
-from unswept.adapters.sqlite import borrowed, files, forks, opening
+from unswept.adapters.sqlite import files, forks, opening
 from unswept.adapters.sqlite.borrowed import Borrowed
 from unswept.adapters.sqlite.connection import Connection
 from unswept.adapters.sqlite.dialect import SqliteDialect
@@ -79,9 +79,7 @@ class SqliteStore:
 
     def execute(self, command: Command[R]) -> R:
         """Carry out one command and reply. Raises `StoreError` where the outside world fails."""
-        entry = SCRIPTS.get(type(command))
-        if entry is None:
-            raise MisuseError(f"expected a command of unswept, got {shown(command)}")
+        entry = entry_of(command)
         connection = self._for(command, entry.mode)
 
         def work(wait: Wait) -> R:
@@ -98,7 +96,7 @@ class SqliteStore:
         It takes effect when the caller commits, and not at all when the caller rolls back. The
         connection is to this very file, and its transaction begun with BEGIN IMMEDIATE.
         """
-        entry = borrowed.entry_of(command)
+        entry = entry_within(command)
 
         def work(wait: Wait) -> Outcome:
             reply: Outcome = self._borrowed.run(connection, lambda: entry.script(QUERIES, command))

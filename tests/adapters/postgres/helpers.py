@@ -98,6 +98,11 @@ def _settings(url: str, schema: str) -> Settings:
 _WHO_WAITS = "SELECT pid FROM pg_stat_activity WHERE %(pid)s = ANY(pg_blocking_pids(pid))"
 
 
+_WHO_PAUSES = (
+    "SELECT pid FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND application_name = 'unswept'"
+)
+
+
 class Meanwhile(Generic[T]):
     """What another thread does while the test goes on."""
 
@@ -135,13 +140,18 @@ class Observer:
         """The backends that wait for a lock that `holder` has."""
         return [pid for (pid,) in self.session.run(_WHO_WAITS, pid=holder.pid)]
 
+    def pausing(self) -> list[int]:
+        """The backends of stores that let a moment pass."""
+        return [pid for (pid,) in self.session.run(_WHO_PAUSES)]
+
     def sees_wait(self, work: Meanwhile[Any], holder: Session) -> bool:
-        """True as soon as somebody waits for `holder`; False if the work is over without."""
+        """True as soon as somebody waits for `holder`, or pauses; False if the work is over
+        without."""
         until = time.monotonic() + PATIENCE_S
         while time.monotonic() < until:
             if work.over(0.001):
                 return False
-            if self.waiting_for(holder):
+            if self.waiting_for(holder) or self.pausing():
                 return True
         raise AssertionError("it neither waits nor ends")
 

@@ -359,4 +359,4 @@ def differences(got: Outcome, order: str, expected: Outcome) -> Iterator[str]:
             yield f"    {name} said  {found}\n    {name} not   {right}"
     for name, rows in expected.rows.items():
         if got.rows[name] != rows:
-            yield f"    {name} has {got.rows[name]}\n    {name} not {rows}"
+            yield f"    {name}: found {got.rows[name]}\n    {name}: not   {rows}"
