@@ -27,7 +27,7 @@ def open_store(url: str, operation_timeout_ms: Ms) -> Iterator[Store]:
         with PostgresStore(url, operation_timeout_ms=operation_timeout_ms) as store:
             yield store
     elif url.startswith("sqlite:"):
-        with SqliteStore(url) as file:
+        with SqliteStore(url, busy_timeout_ms=operation_timeout_ms) as file:
             yield file
     else:
         raise MisuseError(

@@ -13,7 +13,12 @@ from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
 from unswept.adapters.postgres import borrowed, schema
 from unswept.adapters.postgres.aiodrive import drive
 from unswept.adapters.postgres.dialect import DEFAULT_SCHEMA
-from unswept.adapters.postgres.errors import ConflictError, ConnectionLostError, not_connected
+from unswept.adapters.postgres.errors import (
+    ConflictError,
+    ConnectionLostError,
+    NoConnectionError,
+    not_connected,
+)
 from unswept.adapters.postgres.session import inside, session_of
 from unswept.adapters.postgres.settings import (
     CONNECTION,
@@ -91,8 +96,8 @@ class AsyncPostgresStore:
         patience = Patience(self._settings.timeout_ms)
         while True:
             try:
-                return await self._try(pool, entry, command, patience.left_s)
-            except (ConflictError, ConnectionLostError) as error:
+                return await self._try(pool, entry, command, patience.ask_s)
+            except (ConflictError, ConnectionLostError, NoConnectionError) as error:
                 await asyncio.sleep(patience.pause_s(error))
 
     async def _try(self, pool: _Pool, entry: Entry, command: Command[R], wait_s: float) -> R:
@@ -110,7 +115,9 @@ class AsyncPostgresStore:
                     mine.where,
                 )
                 return reply
-        except (PoolTimeout, PoolClosed):
+        except PoolTimeout:
+            raise NoConnectionError(mine.no_connection) from None
+        except PoolClosed:
             raise StoreUnavailableError(mine.no_connection) from None
 
     async def execute_within(

@@ -12,7 +12,11 @@ from attrs import field, frozen
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from unswept.adapters.postgres.dialect import DEFAULT_SCHEMA, PostgresDialect
-from unswept.adapters.postgres.errors import ConflictError, ConnectionLostError
+from unswept.adapters.postgres.errors import (
+    ConflictError,
+    ConnectionLostError,
+    NoConnectionError,
+)
 from unswept.adapters.postgres.session import Limits
 from unswept.adapters.sql.queries import Queries
 from unswept.core.checks import check_bool, check_id, check_whole
@@ -135,11 +139,15 @@ CONNECTION: Final[dict[str, Any]] = {
 
 
 POOL: Final[dict[str, Any]] = {
-    # A pool tries again at growing intervals, of up to minutes: a heartbeat cannot wait for those.
-    # It gives up at once instead, and begins anew with the next command.
-    "reconnect_timeout": 1.0,
+    # A pool tries again at growing intervals, the first of a second: a heartbeat cannot wait for
+    # those. It gives up at once instead, and begins anew whenever a connection is asked for.
+    "reconnect_timeout": 0,
     "num_workers": 1,
 }
+
+
+_ASK_S: Final = 0.25
+"""A server that is back is noticed within this time."""
 
 
 class Patience:
@@ -150,13 +158,14 @@ class Patience:
         self._tries = 0
 
     @property
-    def left_s(self) -> float:
-        """What is left of the timeout, in seconds; never 0, which a pool takes for "at once"."""
-        return max(0.001, self._until - time.monotonic())
+    def ask_s(self) -> float:
+        """How long to wait for a connection before it is asked for anew, in seconds; never 0, which
+        a pool takes for "at once"."""
+        return min(_ASK_S, max(0.001, self._until - time.monotonic()))
 
-    def pause_s(self, error: ConflictError | ConnectionLostError) -> float:
+    def pause_s(self, error: ConflictError | ConnectionLostError | NoConnectionError) -> float:
         """How long to wait before the command is carried out anew, in seconds; raises the error
-        where the time is over. Neither error leaves a trace of the command."""
+        where the time is over. None of these errors leaves a trace of the command."""
         self._tries += 1
         # A connection that was idle while the server restarted is found broken at its next use.
         pause = 0.0

@@ -13,7 +13,12 @@ from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
 from unswept.adapters.postgres import borrowed, schema
 from unswept.adapters.postgres.dialect import DEFAULT_SCHEMA
-from unswept.adapters.postgres.errors import ConflictError, ConnectionLostError, not_connected
+from unswept.adapters.postgres.errors import (
+    ConflictError,
+    ConnectionLostError,
+    NoConnectionError,
+    not_connected,
+)
 from unswept.adapters.postgres.session import inside, session_of
 from unswept.adapters.postgres.settings import (
     CONNECTION,
@@ -88,8 +93,8 @@ class PostgresStore:
         patience = Patience(self._settings.timeout_ms)
         while True:
             try:
-                return self._try(pool, entry, command, patience.left_s)
-            except (ConflictError, ConnectionLostError) as error:
+                return self._try(pool, entry, command, patience.ask_s)
+            except (ConflictError, ConnectionLostError, NoConnectionError) as error:
                 time.sleep(patience.pause_s(error))
 
     def _try(self, pool: _Pool, entry: Entry, command: Command[R], wait_s: float) -> R:
@@ -107,7 +112,9 @@ class PostgresStore:
                     mine.where,
                 )
                 return reply
-        except (PoolTimeout, PoolClosed):
+        except PoolTimeout:
+            raise NoConnectionError(mine.no_connection) from None
+        except PoolClosed:
             raise StoreUnavailableError(mine.no_connection) from None
 
     def execute_within(

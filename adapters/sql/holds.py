@@ -96,7 +96,8 @@ def heartbeat(q: Queries, cmd: c.Heartbeat) -> Script[r.Beaten]:
         if not left or not (yield MOMENT):
             break
     yield Tell(q.see_instance, [{"id": cmd.instance, "now": now}])
-    known = yield Statement(q.read_instance, {"id": cmd.instance})
+    known = yield Timed(q.read_instance, {"id": cmd.instance})
+    now = yield from read_clock()
     return r.Beaten(now, tuple(answers[hold.job_id] for hold in cmd.holds), locked, bool(known))
 
 
