@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 
 from unswept.adapters.cli import db
 from unswept.adapters.cli.chaos import chaos
+from unswept.adapters.cli.check_config import check_config
 from unswept.adapters.cli.exit_codes import ExitCode
 from unswept.adapters.cli.explore import explore
 from unswept.adapters.cli.prove import prove
@@ -43,6 +44,7 @@ app.command()(simulate)
 app.command()(prove)
 app.command()(explore)
 app.command()(chaos)
+app.command()(check_config)
 app.add_typer(db.app)
 
 

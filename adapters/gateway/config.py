@@ -13,6 +13,7 @@ from unswept.adapters.gateway.settings import (
     LIMIT_KEYS,
     POLICY_KEYS,
     Settings,
+    Value,
     own_values,
     read_toml,
     settings_from,
@@ -39,6 +40,18 @@ def load(
     if is_reference(document):
         return reference_settings(document, source, environment)
     return settings_from(own_values(document, source, environment))
+
+
+def effective(settings: Settings) -> dict[str, Value]:
+    """Every setting by its table and key, defaults included; a store's URL without its password."""
+    url = None if settings.store_url is None else without_password(settings.store_url)
+    values: dict[str, Any] = {"max_output_bytes": settings.max_output_bytes}
+    values |= {key: getattr(settings.policy, key) for key in POLICY_KEYS}
+    values |= {key: getattr(settings.limits, key) for key in LIMIT_KEYS if key not in values}
+    rows = {"store.url": Value(url, settings.source("store_url"))}
+    for table, keys in (("policy", POLICY_KEYS), ("limits", LIMIT_KEYS)):
+        rows |= {f"{table}.{key}": Value(values[key], settings.source(key)) for key in keys}
+    return rows
 
 
 def describe(settings: Settings) -> str:
@@ -71,23 +84,15 @@ def _read(path: Path) -> tuple[Mapping[str, Any], str]:
 
 
 def _lines(settings: Settings) -> Iterator[str]:
-    policy, limits = settings.policy, settings.limits
-    url = "none" if settings.store_url is None else without_password(settings.store_url)
-    rows = [("store", "url", url, settings.source("store_url"))]
-    rows += [
-        ("policy", key, str(getattr(policy, key)), settings.source(key)) for key in POLICY_KEYS
-    ]
-    rows += [
-        ("limits", key, str(getattr(limits, key)), settings.source(key)) for key in LIMIT_KEYS[:-1]
-    ]
-    output = str(settings.max_output_bytes), settings.source("max_output_bytes")
-    rows.append(("limits", "max_output_bytes", *output))
-    width = max(len(f"{table}.{key}") for table, key, _, _ in rows)
-    for table, key, value, source in rows:
-        yield f"{f'{table}.{key}':{width}} = {value}  ({source})"
-    flaps = policy.flaps_survived()
+    rows = effective(settings)
+    width = max(map(len, rows))
+    for name, row in rows.items():
+        shown = "none" if row.value is None else row.value
+        yield f"{name:{width}} = {shown}  ({row.source})"
+    policy = settings.policy
     yield ""
     yield f"A process job's lease survives {policy.missed_beats()} missed heartbeats."
+    flaps = policy.flaps_survived()
     yield f"A clock step or an outage is survived, with {flaps} flaps beside it."
     yield f"A dead owner's process job is orphaned within {policy.detection_ms()} ms,"
     http_ms = policy.detection_ms(policy.http_grace_ms)

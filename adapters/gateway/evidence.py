@@ -33,7 +33,8 @@ def process_of(pid: int) -> Process | None:
     if boot is None:
         return None
     try:
-        stat = Path(f"/proc/{pid}/stat").read_bytes()
+        with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
+            stat = file.read()
     except OSError:
         return None
     fields = stat.rpartition(b")")[2].split()  # the name before it may hold spaces and brackets

@@ -31,6 +31,7 @@ from unswept.adapters.gateway.errors import (
 from unswept.adapters.gateway.guard import Guard
 from unswept.adapters.gateway.hold_table import HoldTable
 from unswept.adapters.gateway.identity import Identity
+from unswept.adapters.gateway.lane import Sent
 from unswept.adapters.gateway.live_job import Doing, LiveJob
 from unswept.adapters.gateway.loop_watch import LoopWatch
 from unswept.adapters.gateway.observer import Fact, Observer
@@ -41,11 +42,12 @@ from unswept.adapters.gateway.readback import (
     MAX_CHARS,
     Output,
     Snapshot,
+    ended_snapshot,
     read_output,
     read_snapshot,
 )
 from unswept.adapters.gateway.runner import Runner
-from unswept.adapters.gateway.sender import NotAnsweredError, Sender, Sent
+from unswept.adapters.gateway.sender import NotAnsweredError, Sender
 from unswept.adapters.gateway.slots import Slots
 from unswept.adapters.gateway.to_loop import tell
 from unswept.adapters.gateway.work import Cause, Ending, OnOrphaned, ProcessWork, Work
@@ -153,6 +155,7 @@ class Gateway:
         self._runner = Runner(
             self.identity.instance,
             self.policy,
+            self._terms,
             self._sender,
             self._holds,
             self._slots,
@@ -323,6 +326,8 @@ class Gateway:
             live = self._jobs.get(job_id)
             if live is not None and live.principal == principal:
                 await live.over.wait()
+                if live.ended is not None:
+                    return live.ended
             try:
                 found = await self.snapshot(job_id, principal)
             except StoreError as error:
@@ -441,7 +446,7 @@ class Gateway:
             return failure
         if isinstance(sent.reply, Joined):
             return sent.reply
-        if job.id in self._holds.ids():
+        if self._holds.deadline(job.hold) is not None:
             job.doing = Doing.WAITING
             return None
         return AdmissionError(f"{rejected}the job store answered {sent.reply}")
@@ -455,6 +460,8 @@ class Gateway:
         if c.Hold(standing.job_id, standing.epoch) == job.hold and (
             standing.owner == self.identity.instance
         ):
+            if not reply.repeated:
+                job.admitted_at = reply.at
             self._holds.begin(job.hold, job.work.transport, job.requeue, sent.first_sent_at, job)
             if self._guard is not None:
                 self._guard.hold(job.hold)
@@ -515,6 +522,10 @@ class Gateway:
         if kind is None:  # an earlier sending of it did it
             kind = Kind.HEAL if job.orphaned else Kind.COMPLETE
         result = None if ending is None else ending.result
+        if result is not None:
+            job.ended = ended_snapshot(
+                job.correlation_id, job.admitted_at, job.started_at, reply, result
+            )
         self._tell(
             Fact(job.id, hold.epoch, kind, reply.standing.status, job.correlation_id, result)
         )
@@ -550,7 +561,7 @@ class Gateway:
                 await self._sender.send(c.Deregister(self.identity.instance), tries=2)
             except NotAnsweredError as error:
                 log.warning("%s", error)
-        await asyncio.to_thread(self._sender.close)
+        await self._sender.close()
         return clean
 
     async def _tasks_done(self, until_ms: int) -> bool:

@@ -15,13 +15,14 @@ from enum import StrEnum
 from unswept.adapters.gateway.clock import boot_ms
 from unswept.adapters.gateway.loop_watch import LoopWatch
 from unswept.adapters.gateway.process import ProcessRun
+from unswept.adapters.gateway.readback import Snapshot
 from unswept.adapters.gateway.to_loop import tell
 from unswept.adapters.gateway.work import AT_ONCE, Cause, OnOrphaned, Work
 from unswept.core.commands import Hold
 from unswept.core.job import Process
 from unswept.core.lease import RequeueRule
 from unswept.core.replies import Answer
-from unswept.core.units import MonoMs, Ms
+from unswept.core.units import MonoMs, Ms, StoreMs
 
 
 class Doing(StrEnum):
@@ -70,6 +71,11 @@ class LiveJob:
         """A sweeper has taken this instance for dead; its completion heals the job."""
         self.finished_at: MonoMs | None = None
         """When the work was over; from then on the job waits only for the store."""
+        self.admitted_at: StoreMs | None = None
+        self.started_at: StoreMs | None = None
+        """By the store's reply; None also where that was a reply to a repetition."""
+        self.ended: Snapshot | None = None
+        """How it stands in the store for good, where the store's replies have told all of it."""
         self.over = asyncio.Event()
         """Its terminal write was acknowledged, or the hold has ended otherwise."""
         self._on_orphaned = on_orphaned

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import IO, Final
 
 from unswept.adapters.gateway import evidence
-from unswept.adapters.gateway.to_loop import tell
+from unswept.adapters.gateway.exit_watch import ExitWatch
 from unswept.adapters.gateway.work import ProcessWork
 from unswept.core.job import Process
 from unswept.core.values import Stream
@@ -58,14 +58,23 @@ class ProcessRun:
         )
         self._input: asyncio.WriteTransport | None = None
         self.evidence: Process | None = evidence.process_of(self._popen.pid)
-        self.exited: asyncio.Future[int] = self._loop.create_future()
+        self._exit = ExitWatch(self._popen.pid)
+
+    @property
+    def exited(self) -> asyncio.Future[int]:
         """What it returned: an exit code, or less than 0 for a signal."""
-        threading.Thread(target=self._wait, name="unswept-wait", daemon=True).start()
+        return self._exit.exited
 
     async def feed(self, data: bytes) -> None:
         """Write this to its input, and close that."""
+        assert self._popen.stdin is not None
+        # What the pipe takes at once, which is most inputs, needs nothing of the loop's.
+        rest = data[_write_some(self._popen.stdin, data) :]
+        if not rest:
+            self._popen.stdin.close()
+            return
         self._input, _ = await self._loop.connect_write_pipe(asyncio.Protocol, self._popen.stdin)
-        self._input.write(data)
+        self._input.write(rest)
         self._input.write_eof()
 
     def signal(self, number: signal.Signals) -> None:
@@ -97,6 +106,7 @@ class ProcessRun:
     def reap(self) -> None:
         """Let go of the number and of the pipes; ends the group if it is still there."""
         self.signal(signal.SIGKILL)
+        self._exit.close()
         for pipe in self._pipes:
             pipe.close()
         if self._input is not None:
@@ -108,19 +118,16 @@ class ProcessRun:
             self._reaped = True
             self._popen.wait()
 
-    def _wait(self) -> None:
-        # WNOWAIT: to know that it has ended is not yet to let go of its number.
-        try:
-            found = os.waitid(os.P_PID, self._popen.pid, os.WEXITED | os.WNOWAIT)
-        except ChildProcessError:  # let go of already
-            return
-        assert found is not None  # only WNOHANG finds nothing
-        code = found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
-        tell(self._loop, self._set_exited, code)
 
-    def _set_exited(self, code: int) -> None:
-        if not self.exited.done():
-            self.exited.set_result(code)
+def _write_some(pipe: IO[bytes], data: bytes) -> int:
+    """How much the pipe took without waiting; all of it where nobody reads any more."""
+    os.set_blocking(pipe.fileno(), False)
+    try:
+        return os.write(pipe.fileno(), data) if data else 0
+    except BlockingIOError:
+        return 0
+    except BrokenPipeError:
+        return len(data)
 
 
 class _Pipe:

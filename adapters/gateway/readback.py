@@ -10,10 +10,10 @@ from attrs import frozen
 from unswept.adapters.gateway.errors import JobNotFoundError
 from unswept.core import commands as c
 from unswept.core.checks import shown
-from unswept.core.lease import TERMINAL, Status
-from unswept.core.replies import OutputPage, Refused
+from unswept.core.lease import TERMINAL, Kind, Status
+from unswept.core.replies import Accepted, OutputPage, Refused
 from unswept.core.units import StoreMs
-from unswept.core.values import Stream
+from unswept.core.values import Result, Stream
 
 LOCAL: Final = "local"
 """The principal of whoever runs on the gateway's own host; jobs without a principal are theirs."""
@@ -79,6 +79,38 @@ def read_snapshot(store: c.Store, job_id: str, principal: str) -> Snapshot:
         None if result is None else result.http_status,
         None if result is None else result.error,
         b"" if result is None else result.body,
+    )
+
+
+def ended_snapshot(
+    correlation_id: str,
+    admitted_at: StoreMs | None,
+    started_at: StoreMs | None,
+    completed: Accepted,
+    result: Result,
+) -> Snapshot | None:
+    """A job that this instance admitted, started and completed without a break, by the store's own
+    replies: it never changes again, so that reading it would bring nothing else. (L4)
+
+    None where the replies do not tell all of it."""
+    standing = completed.standing
+    if admitted_at is None or started_at is None or completed.transition is not Kind.COMPLETE:
+        return None
+    return Snapshot(
+        standing.job_id,
+        standing.status,
+        standing.epoch,
+        standing.owner,
+        correlation_id,
+        admitted_at,
+        started_at,
+        finished_at=completed.at,
+        orphaned_at=None,
+        cancel_requested_at=standing.cancel_requested_at,
+        exit_code=result.exit_code,
+        http_status=result.http_status,
+        error=result.error,
+        body=result.body,
     )
 
 

@@ -18,16 +18,17 @@ from attrs import frozen
 from unswept.adapters.gateway import work as works
 from unswept.adapters.gateway.clock import boot_ms
 from unswept.adapters.gateway.hold_table import HoldTable
+from unswept.adapters.gateway.lane import Sent
 from unswept.adapters.gateway.live_job import Doing, LiveJob
 from unswept.adapters.gateway.output_writer import OutputWriter
 from unswept.adapters.gateway.process import KILL_AFTER_S, ProcessRun
-from unswept.adapters.gateway.sender import NotAnsweredError, Sender, Sent
+from unswept.adapters.gateway.sender import NotAnsweredError, Sender
 from unswept.adapters.gateway.silence import SilenceWatch
 from unswept.adapters.gateway.slots import Slots
 from unswept.adapters.gateway.work import CallWork, Cause, Ending, ProcessWork
 from unswept.core import commands as c
 from unswept.core.heart import Act
-from unswept.core.job import Process
+from unswept.core.job import Process, Terms
 from unswept.core.policy import LeasePolicy
 from unswept.core.refusal import Refusal
 from unswept.core.replies import Accepted
@@ -41,6 +42,7 @@ class Runner:
 
     instance: str
     policy: LeasePolicy
+    terms: Terms
     sender: Sender
     holds: HoldTable
     slots: Slots
@@ -84,8 +86,8 @@ class Runner:
         A start without an answer is repeated for as long as the lease surely runs, and until a
         drain, which sends no start. (L10)
         """
-        hold, terms = job.hold, self.policy.terms()
-        start = c.Start(hold.job_id, self.instance, hold.epoch, terms, process)
+        hold = job.hold
+        start = c.Start(hold.job_id, self.instance, hold.epoch, self.terms, process)
         sending = asyncio.ensure_future(
             self.sender.send(
                 start,
@@ -109,6 +111,8 @@ class Runner:
             return False
         if isinstance(reply, Accepted):
             job.doing = Doing.WORKING
+            if not reply.repeated:
+                job.started_at = reply.at
             self.on_started(job)
             return job.cause is None
         if reply.reason is Refusal.CANCEL_PENDING:
@@ -215,6 +219,8 @@ async def _first_of(
     future: asyncio.Future[Any], job: LiveJob, timeout_s: float | None = None
 ) -> None:
     """Wait for it until the job is stopped; it is not cancelled, only not waited for any longer."""
+    if future.done():
+        return
     await asyncio.wait(
         {future, job.interrupted}, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED
     )

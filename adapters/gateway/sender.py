@@ -1,4 +1,4 @@
-"""Sends commands to the store from a pool of threads, again and again until there is an answer.
+"""Sends commands to the store again and again until there is an answer.
 
 Every command may be repeated after an unknown outcome, so a failure is only a reason to wait. What
 the heart forbids now is not sent now; that is tested in the thread that sends, right before. (L10)
@@ -9,67 +9,43 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final, Generic, TypeVar
+from typing import Final, TypeVar
 
-from attrs import define, frozen
-
-from unswept.adapters.gateway.clock import boot_ms
 from unswept.adapters.gateway.errors import DrainingError, GatewayError
+from unswept.adapters.gateway.lane import Call, Lane, NotNowError, Sent
 from unswept.core.commands import Command, Store
 from unswept.core.errors import StoreError
 from unswept.core.heart import Act
 from unswept.core.policy import LeasePolicy
-from unswept.core.units import MonoMs
 
 R = TypeVar("R")
 
 FIRST_PAUSE_MS: Final = 100
 """The pause after the first failure; each one after that is twice as long, up to the policy's."""
-THREADS: Final = 4
+ASKING_THREADS: Final = 4
 
 
 class NotAnsweredError(GatewayError):
     """A command was given up without an answer; what it did, if it was sent, is unknown."""
 
 
-@frozen
-class Sent(Generic[R]):
-    """An answer, and when the command was first sent."""
-
-    reply: R
-    first_sent_at: MonoMs
-
-
-@define
-class _Call(Generic[R]):
-    command: Command[R]
-    act: Act | None
-    on_reply: Callable[[Sent[R]], None] | None
-    first_sent_at: MonoMs | None = None
-
-
-class _NotNowError(Exception):
-    """The heart does not allow the command now."""
-
-
 class Sender:
     """Commands of one instance, but for those of its pulse."""
 
-    def __init__(
-        self, store: Store, policy: LeasePolicy, may: Callable[[Act], bool], threads: int = THREADS
-    ) -> None:
-        """`may` says what the heart allows."""
+    def __init__(self, store: Store, policy: LeasePolicy, may: Callable[[Act], bool]) -> None:
+        """Of the running loop; `may` says what the heart allows."""
         self._store = store
         self._policy = policy
-        self._may = may
-        self._writes = ThreadPoolExecutor(threads, thread_name_prefix="unswept-send")
+        self._lane = Lane(store, may)
         # Stores have connections for reads, so that these need not wait for a writer that waits.
-        self._asks = ThreadPoolExecutor(threads, thread_name_prefix="unswept-ask")
+        self._asks = ThreadPoolExecutor(ASKING_THREADS, thread_name_prefix="unswept-ask")
         self._closed = False
 
     async def ask(self, question: Callable[[Store], R]) -> R:
         """Ask once, whatever the phase: for reads, which may fail as the store does."""
-        return await self._in_thread(self._asks, lambda: question(self._store))
+        self._check_open()
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._asks, question, self._store)
 
     async def send(
         self,
@@ -84,13 +60,14 @@ class Sender:
 
         `on_reply` is called by the thread that got the answer, before the loop knows of it.
         """
-        call = _Call(command, act, on_reply)
+        call = Call(command, act, on_reply)
         pause_ms = min(FIRST_PAUSE_MS, self._policy.retry_ms)
         cause: Exception | None = None
         while tries != 0 and not until():
+            self._check_open()
             try:
-                return await self._in_thread(self._writes, lambda: self._once(call))
-            except _NotNowError:
+                return await self._lane.post(call)
+            except NotNowError:
                 cause = cause or NotAnsweredError("this instance may not send it now")
             except StoreError as error:
                 cause = error
@@ -101,23 +78,12 @@ class Sender:
         name = type(command).__name__
         raise NotAnsweredError(f"{name} was given up: {cause or 'too late'}") from cause
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Send nothing more; returns when what is on its way has been answered."""
         self._closed = True
-        for pool in (self._writes, self._asks):
-            pool.shutdown(wait=True, cancel_futures=True)
+        await self._lane.close()
+        await asyncio.to_thread(self._asks.shutdown, wait=True, cancel_futures=True)
 
-    def _once(self, call: _Call[R]) -> Sent[R]:
-        if call.act is not None and not self._may(call.act):
-            raise _NotNowError
-        if call.first_sent_at is None:
-            call.first_sent_at = boot_ms()
-        sent = Sent(self._store.execute(call.command), call.first_sent_at)
-        if call.on_reply is not None:
-            call.on_reply(sent)
-        return sent
-
-    async def _in_thread(self, pool: ThreadPoolExecutor, function: Callable[[], R]) -> R:
+    def _check_open(self) -> None:
         if self._closed:
             raise DrainingError("This gateway has ended and asks its store nothing more")
-        return await asyncio.get_running_loop().run_in_executor(pool, function)

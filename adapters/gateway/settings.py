@@ -26,6 +26,7 @@ from attrs import fields, frozen
 
 from unswept.adapters.gateway.errors import ConfigError
 from unswept.adapters.gateway.work import MAX_OUTPUT_BYTES
+from unswept.adapters.urls import is_postgres, without_password
 from unswept.core.checks import check_whole, shown
 from unswept.core.errors import MisuseError
 from unswept.core.limiter import Limits
@@ -83,6 +84,10 @@ def settings_from(given: Mapping[str, Value], warnings: tuple[str, ...] = ()) ->
     url = given["store_url"].value if "store_url" in given else DEFAULT_URL
     if url is not None and not (isinstance(url, str) and url):
         raise ConfigError(f"store.url must be the URL of a store, got {shown(url)}")
+    if url is not None and not (url.startswith("sqlite:") or is_postgres(url)):
+        raise ConfigError(
+            f"store.url must be sqlite:PATH or postgresql://..., got {without_password(url)}"
+        )
     return Settings(
         url,
         policy,

@@ -22,14 +22,22 @@ class SilenceWatch:
         """From now on, until `close`."""
         self._what = what
         self._is_silent = is_silent
-        loop = asyncio.get_running_loop()
-        self._timers = [loop.call_later(mark, self._tell, mark) for mark in MARKS_S]
+        self._loop = asyncio.get_running_loop()
+        self._begun_at = self._loop.time()
+        self._timer: asyncio.TimerHandle | None = None
+        self._wait_for(0)
 
     def close(self) -> None:
         """The run is over."""
-        for timer in self._timers:
-            timer.cancel()
+        if self._timer is not None:
+            self._timer.cancel()
 
-    def _tell(self, mark: float) -> None:
+    def _wait_for(self, number: int) -> None:
+        self._timer = None
+        if number < len(MARKS_S):
+            self._timer = self._loop.call_at(self._begun_at + MARKS_S[number], self._tell, number)
+
+    def _tell(self, number: int) -> None:
         if self._is_silent():
-            log.warning("%s has written nothing for %g s", self._what, mark)
+            log.warning("%s has written nothing for %g s", self._what, MARKS_S[number])
+            self._wait_for(number + 1)

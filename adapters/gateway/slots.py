@@ -59,11 +59,11 @@ class Slots:
 
     def release(self, ticket: str) -> None:
         """Give back a slot, or stop waiting for one; again changes nothing."""
-        self._waiting.pop(ticket, None)
+        if self._waiting.pop(ticket, None) is None:
+            return
         self._limiter, granted = limiters.release(self._limiter, ticket)
         for each in granted:
             self._tell(each, True)
-        self._set_timer()
 
     def _time_out(self) -> None:
         self._timer = None
@@ -79,10 +79,8 @@ class Slots:
             future.set_result(granted)
 
     def _set_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        wake_at = limiters.wake_at(self._limiter)
+        # One that is set is early enough: who comes later gives up later.
+        wake_at = None if self._timer is not None else limiters.wake_at(self._limiter)
         if wake_at is not None:
             delay_ms = max(1, wake_at - boot_ms())
             self._timer = asyncio.get_running_loop().call_later(delay_ms / 1000, self._time_out)

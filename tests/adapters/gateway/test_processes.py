@@ -8,7 +8,17 @@ from pathlib import Path
 import pytest
 
 from tests.adapters.gateway.helpers import eventually, open_store, policy, run, sh
-from unswept.adapters.gateway import Gateway, Output, ProcessWork, Snapshot, silence
+from unswept.adapters.gateway import (
+    Answer,
+    CallWork,
+    Gateway,
+    Output,
+    ProcessWork,
+    Snapshot,
+    exit_watch,
+    silence,
+)
+from unswept.adapters.gateway.work import Work
 from unswept.core.errors import MisuseError
 from unswept.core.lease import Status
 from unswept.core.units import Ms
@@ -42,6 +52,43 @@ def test_a_process_gets_its_input_environment_and_folder(tmp_path: Path) -> None
     assert lines[:3] == ["grüße", "word", str(tmp_path)]
     assert int(lines[3]) <= 6  # the shell adds a few of its own
     assert output.stderr == "warned\n"
+
+
+@pytest.mark.parametrize("size", [0, 1_000, 5_000_000])
+def test_an_input_of_any_size_arrives_or_is_left(tmp_path: Path, size: int) -> None:
+    """Whether the pipe takes it at once or not, and whether or not anybody reads it."""
+    counted, output = outcome(tmp_path, sh("wc -c", stdin=b"x" * size))
+    assert (counted.status, int(output.stdout)) == (Status.COMPLETED, size)
+    left, _ = outcome(tmp_path, sh("exec <&-; sleep 0.1; exit 3", stdin=b"x" * size))
+    assert left.exit_code == 3
+
+
+def test_an_end_is_noticed_where_no_descriptor_tells_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a thread, as on systems other than Linux."""
+    monkeypatch.setattr(exit_watch, "_pidfd", lambda pid: None)
+    snapshot, output = outcome(tmp_path, sh("echo done; exit 3"))
+    assert (snapshot.exit_code, output.stdout) == (3, "done\n")
+
+
+def test_the_end_that_is_waited_for_is_the_one_that_is_stored(tmp_path: Path) -> None:
+    """It comes from the store's replies; reading it anew brings nothing else."""
+
+    async def answer() -> Answer:
+        return Answer(b"body", 404)
+
+    async def scenario() -> None:
+        with open_store(tmp_path) as store:
+            async with Gateway(store, policy=policy()) as gateway:
+                works: list[Work] = [sh(script) for script in ("true", "exit 3", "kill -9 $$")]
+                for work in (*works, CallWork(call=answer)):
+                    job = await gateway.submit(work, provider="any", correlation_id="it")
+                    ended = await job.wait()
+                    assert ended == await job.snapshot()
+                    assert (ended.correlation_id, ended.over) == ("it", True)
+
+    run(scenario)
 
 
 def test_an_exit_code_other_than_0_is_a_failure(tmp_path: Path) -> None:
