@@ -7,17 +7,25 @@ it. So a gateway that is killed has acted on nothing that is not in its file.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from typing import Any, Final, TypeVar
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final, Protocol, TypeVar, runtime_checkable
 
 from unswept.adapters.chaos.records import Answered, End, Failed, HoldName, Notebook, Sent, Stamp
 from unswept.adapters.gateway.clock import boot_ms
+from unswept.adapters.gateway.lane import Batching
 from unswept.core import commands as c
 from unswept.core import replies as r
 from unswept.core.errors import StoreError
 from unswept.core.lease import TERMINAL
 
 R = TypeVar("R")
+
+
+@runtime_checkable
+class BatchingStore(c.Store, Batching, Protocol):
+    """A store that carries out one command, or several in one transaction."""
+
 
 _READS: Final = (c.Find, c.ReadRequest, c.ReadOutput)
 """They say nothing about a lease."""
@@ -36,16 +44,53 @@ class Witness:
         """Carry out one command and reply, as the store does."""
         if type(command) in _READS:
             return self._store.execute(command)
-        number = next(self._numbers)
-        name = type(command).__name__
-        self._book.write(Sent(boot_ms(), number, name, tuple(_holds(command))))
-        try:
+        (number,) = self._sent((command,))
+        with self._failures((number,)):
             reply = self._store.execute(command)
-        except StoreError as error:
-            self._book.write(Failed(boot_ms(), number, type(error).__name__))
-            raise
         self._book.write(_answered(number, command, reply))
         return reply
+
+    def _sent(self, commands: Sequence[c.Command[Any]]) -> list[int]:
+        numbers = []
+        for command in commands:
+            numbers.append(next(self._numbers))
+            name = type(command).__name__
+            self._book.write(Sent(boot_ms(), numbers[-1], name, tuple(_holds(command))))
+        return numbers
+
+    @contextmanager
+    def _failures(self, numbers: Sequence[int]) -> Iterator[None]:
+        try:
+            yield
+        except StoreError as error:
+            for number in numbers:
+                self._book.write(Failed(boot_ms(), number, type(error).__name__))
+            raise
+
+
+class BatchingWitness(Witness):
+    """The same for a store that carries out several commands in one transaction."""
+
+    def __init__(self, store: BatchingStore, book: Notebook) -> None:
+        """Write into this book."""
+        super().__init__(store, book)
+        self._batching = store
+
+    def execute_all(self, commands: Sequence[c.Command[Any]]) -> Sequence[Any]:
+        """Carry out all of them or none, and reply to each, as the store does."""
+        numbers = self._sent(commands)
+        with self._failures(numbers):
+            replies = self._batching.execute_all(commands)
+        for number, command, reply in zip(numbers, commands, replies, strict=True):
+            self._book.write(_answered(number, command, reply))
+        return replies
+
+
+def witnessed(store: c.Store, book: Notebook) -> Witness:
+    """The store, with all that it can do, under a witness."""
+    if isinstance(store, BatchingStore):
+        return BatchingWitness(store, book)
+    return Witness(store, book)
 
 
 def _holds(command: c.Command[Any]) -> Iterator[HoldName]:

@@ -23,7 +23,7 @@ from attrs import asdict, frozen
 from unswept.adapters.chaos.load import Task, tasks
 from unswept.adapters.chaos.plan import POLICY
 from unswept.adapters.chaos.records import Born, Drained, LoopStood, Notebook, Stalled, Work
-from unswept.adapters.chaos.witness import Witness
+from unswept.adapters.chaos.witness import witnessed
 from unswept.adapters.gateway import Gateway, GatewayError, drain_when_signaled
 from unswept.adapters.gateway.clock import boot_ms
 from unswept.adapters.sqlite import SqliteStore
@@ -66,7 +66,7 @@ async def run(charge: Charge, orders: asyncio.StreamReader) -> None:
     """Until a signal, or the end of the orders."""
     book = Notebook(Path(charge.book))
     with await _opened(charge) as store:
-        gateway = Gateway(Witness(store, book), policy=POLICY, limits=_LIMITS)
+        gateway = Gateway(witnessed(store, book), policy=POLICY, limits=_LIMITS)
         book.write(Born(boot_ms(), gateway.identity.instance))
         threading.Thread(target=_watch, args=(book,), daemon=True).start()
         await gateway.start()

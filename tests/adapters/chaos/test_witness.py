@@ -30,11 +30,13 @@ from unswept.adapters.chaos.records import (
     instance_of,
     read,
 )
-from unswept.adapters.chaos.witness import Witness
+from unswept.adapters.chaos.witness import BatchingWitness, Witness, witnessed
+from unswept.adapters.gateway.lane import Batching
 from unswept.adapters.sqlite import SqliteStore
 from unswept.core import commands as c
-from unswept.core.errors import OutcomeUnknownError
+from unswept.core.errors import MisuseError, OutcomeUnknownError
 from unswept.core.lease import Status
+from unswept.core.memory import MemoryStore
 from unswept.core.replies import Accepted
 from unswept.core.units import MonoMs, StoreMs
 from unswept.core.values import Chunk, Result, Stream
@@ -141,6 +143,25 @@ def test_what_is_sent_is_in_the_file_before_it_is_sent(tmp_path: Path, store: Sq
     witness.execute(c.Heartbeat(ME, TERMS))
     witness.execute(c.Heartbeat(ME, TERMS))
     assert seen == [["Sent"], ["Sent", "Answered", "Sent"]]
+
+
+def test_what_goes_together_is_written_one_by_one(tmp_path: Path, store: SqliteStore) -> None:
+    """A store that carries out several commands at once still does so under its witness."""
+    witness = witnessed(store, Notebook(tmp_path / "book"))
+    assert isinstance(witness, BatchingWitness)
+    witness.execute_all([c.Admit("job", ME, TERMS), c.Start("job", ME, 1, TERMS)])
+    with pytest.raises(MisuseError):
+        witness.execute_all([c.Find("job")])
+    found = history(tmp_path / "book")
+    assert [exchange.sent.command for exchange in found.exchanges][:2] == ["Admit", "Start"]
+    assert found.granted == {"job"}
+    assert len(found.stamps[HoldName("job", 1)]) == 2
+
+
+def test_a_store_without_batches_has_none_under_its_witness(tmp_path: Path) -> None:
+    """So that a gateway sends it one command at a time."""
+    witness = witnessed(MemoryStore(lambda: StoreMs(0)), Notebook(tmp_path / "book"))
+    assert not isinstance(witness, Batching)
 
 
 def test_an_error_is_no_answer(tmp_path: Path) -> None:
