@@ -279,8 +279,11 @@ class Instance:
         self.tick()
 
     def _beat(self, number: int, now: MonoMs) -> None:
-        # Those that were orphaned too: only so does their owner hear that it has been fenced.
-        holds = tuple(task.held.hold for task in self.tasks.values() if task.held is not None)
+        holds = tuple(
+            task.held.hold
+            for task in self.tasks.values()
+            if task.held is not None and not task.orphaned
+        )
         watched = tuple(self.sweeper.suspicions)
         beat = c.Heartbeat(self.name, self.terms, holds, watched)
         if self.world.design.beats_renew:
@@ -526,15 +529,11 @@ class Instance:
         if task.requeue is RequeueRule.NEVER or task.held is None:
             self._finish(task, Status.FAILED)
             return
-        self._release(task, task.held.hold)
-        self.world.sometimes(Mark.RELEASED)
-
-    def _release(self, task: Task, hold: c.Hold) -> None:
-        """Back to the queue; the hold stays until the store has answered."""
         task.doing = Doing.FINISHING
         self._free_slot(task)
-        release = c.Release(task.job_id, self.name, hold.epoch)
+        release = c.Release(task.job_id, self.name, task.held.hold.epoch)
         self._call(release, lambda reply, sent_at: self._let_go(task))
+        self.world.sometimes(Mark.RELEASED)
 
     # Jobs: at work --------------------------------------------------------------------------
 
@@ -629,9 +628,9 @@ class Instance:
         """Work that somebody else may run stops at its local deadline. (L11)"""
         for task in tuple(self._rerunnable):
             deadline = self._deadline(task)
-            if task.held is not None and deadline is not None and now >= deadline:
+            if deadline is not None and now >= deadline:
                 self.world.sometimes(Mark.STOPPED_IN_TIME)
-                self._release(task, task.held.hold)
+                self._finish(task, Status.FAILED)
 
     def _deadline(self, task: Task) -> MonoMs | None:
         if task.doing is not Doing.WORKING or task.held is None:

@@ -650,10 +650,15 @@ def test_an_interrupted_command_leaves_nothing(
             eventually(lambda: bool(observer.waiting_for(stranger)))
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
-        interrupting = Meanwhile(interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            store.execute(ADMIT)
-        interrupting.result()
+        # A shell makes what it runs in the background ignore this signal.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            interrupting = Meanwhile(interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                store.execute(ADMIT)
+            interrupting.result()
+        finally:
+            signal.signal(signal.SIGINT, before)
         stranger.rollback()
         admitted = store.execute(ADMIT)
         assert isinstance(admitted, Accepted)
