@@ -13,8 +13,8 @@ from attrs import define
 from unswept.adapters.chaos.places import LOCK_WAIT_MS, Place
 from unswept.adapters.chaos.plan import Fault
 from unswept.adapters.postgres import PostgresStore
-from unswept.adapters.postgres.errors import not_connected
-from unswept.adapters.postgres.settings import CONNECTION, Settings, settings
+from unswept.adapters.postgres.settings import Settings, settings
+from unswept.adapters.postgres.sync import connected
 from unswept.core.commands import Store
 from unswept.core.errors import MisuseError
 
@@ -67,7 +67,7 @@ class _Server:
         return f"{self._url}{mark}application_name={self._application(gateway)}"
 
     def cut(self, gateway: int) -> int:
-        with self._connect() as connection:
+        with connected(self._settings) as connection:
             return connection.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
                 " WHERE application_name = %(name)s",
@@ -75,7 +75,7 @@ class _Server:
             ).rowcount
 
     def lock(self) -> bool:
-        connection = self._connect()
+        connection = connected(self._settings)
         try:
             connection.execute("BEGIN")
             connection.execute(f"SET LOCAL lock_timeout = {LOCK_WAIT_MS}".encode())
@@ -99,7 +99,7 @@ class _Server:
 
     def check_free(self) -> None:
         """A schema that is there already may be somebody's: it is not used, and not dropped."""
-        with self._connect() as connection:
+        with connected(self._settings) as connection:
             there = connection.execute(
                 "SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = %(name)s",
                 {"name": self.schema},
@@ -109,15 +109,9 @@ class _Server:
 
     def drop(self) -> None:
         """Take the schema away."""
-        with self._connect() as connection:
+        with connected(self._settings) as connection:
             connection.execute("SET lock_timeout = '20s'")
             connection.execute(f"DROP SCHEMA IF EXISTS {self.schema} CASCADE".encode())
 
     def _application(self, gateway: int) -> str:
         return f"unswept-chaos-{self._token}-{gateway}"
-
-    def _connect(self) -> psycopg.Connection[Any]:
-        try:
-            return psycopg.connect(self._settings.conninfo, **CONNECTION)
-        except psycopg.Error as error:
-            raise not_connected(error, self._settings.where) from None

@@ -19,18 +19,15 @@ from unswept.adapters.postgres.errors import (
     NoConnectionError,
     not_connected,
 )
-from unswept.adapters.postgres.session import inside, session_of
 from unswept.adapters.postgres.settings import (
     CONNECTION,
     DEFAULT_CONNECTIONS,
     DEFAULT_TIMEOUT_MS,
-    POOL,
     Patience,
     Settings,
     settings,
 )
 from unswept.adapters.sql.scripts import Entry, entry_of, entry_within
-from unswept.adapters.sql.steps import Script
 from unswept.core.commands import Command, Complete, Enqueue, Heartbeat, Outcome
 from unswept.core.errors import MisuseError, StoreUnavailableError
 
@@ -104,17 +101,7 @@ class AsyncPostgresStore:
         mine = self._settings
         try:
             async with pool.connection(timeout=wait_s) as connection:
-                reply: R = await drive(
-                    connection,
-                    session_of(
-                        entry.mode,
-                        lambda: entry.script(mine.queries, command),
-                        mine.clock,
-                        mine.limits,
-                    ),
-                    mine.where,
-                )
-                return reply
+                return await drive(connection, mine.session(entry, command), mine.where)
         except PoolTimeout:
             raise NoConnectionError(mine.no_connection) from None
         except PoolClosed:
@@ -131,8 +118,7 @@ class AsyncPostgresStore:
                 f"connection must be a psycopg.AsyncConnection, got a {type(connection).__name__}"
             )
         borrowed.check_status(connection)
-        script: Script[Outcome] = entry.script(mine.queries, command)
-        session = inside(script, mine.clock, mine.limits)
+        session = mine.session_within(entry, command)
         try:
             await drive(connection, borrowed.begin(mine.where), mine.where)
             async with connection.transaction():
@@ -178,12 +164,4 @@ async def _prepare(mine: Settings) -> None:
 
 
 def _pool(mine: Settings, size: int) -> _Pool:
-    return AsyncConnectionPool(
-        mine.conninfo,
-        kwargs=CONNECTION,
-        min_size=1,
-        max_size=size,
-        timeout=mine.timeout_ms / 1000,
-        open=False,
-        **POOL,
-    )
+    return AsyncConnectionPool(mine.conninfo, open=False, **mine.pool(size))

@@ -42,7 +42,6 @@ def begin(where: str) -> Session[None]:
     """Refuse a transaction in which no command can be carried out; a connection that begins one
     with its first statement does so now."""
     answer = yield Batch([(_STATE, None)])
-    assert answer is not None
     isolation, encoding = answer[0][0]
     if isolation != "read committed":
         raise MisuseError(
@@ -57,14 +56,12 @@ def within(work: Session[T], schema: str, where: str) -> Session[T]:
     """A session on the caller's connection, if that leads to the database of the store."""
     table = f"{schema}.migrations"
     answer = yield Batch([("SELECT to_regclass(%(table)s) IS NOT NULL", {"table": table})])
-    assert answer is not None
     if answer[0][0][0] is not True:
         raise MisuseError(
             f"{where}: the connection's database has no table {table}; connect to the database of"
             " the store"
         )
     answer = yield Batch([(f"SELECT max(number) FROM {table}", None)])
-    assert answer is not None
     if answer[0][0][0] != VERSION:
         raise MisuseError(
             f"{where}: expected schema version {VERSION} in the connection's database, found"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import re
 import time
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import psycopg
 from attrs import field, frozen
@@ -17,11 +17,15 @@ from unswept.adapters.postgres.errors import (
     ConnectionLostError,
     NoConnectionError,
 )
-from unswept.adapters.postgres.session import Limits
+from unswept.adapters.postgres.session import Limits, Session, inside, session_of
 from unswept.adapters.sql.queries import Queries
+from unswept.adapters.sql.scripts import Entry
 from unswept.core.checks import check_bool, check_id, check_whole
+from unswept.core.commands import Command
 from unswept.core.errors import MisuseError
 from unswept.core.units import Ms
+
+R = TypeVar("R")
 
 DEFAULT_TIMEOUT_MS: Final = 1_800
 """The default policy's operation timeout."""
@@ -60,6 +64,26 @@ class Settings:
         dialect: Any = self.queries.dialect
         name: str = dialect.schema
         return name
+
+    def session(self, entry: Entry, command: Command[R]) -> Session[R]:
+        """A command on a connection of the store's."""
+        return session_of(
+            entry.mode, lambda: entry.script(self.queries, command), self.clock, self.limits
+        )
+
+    def session_within(self, entry: Entry, command: Command[R]) -> Session[R]:
+        """A command in a transaction that is open."""
+        return inside(entry.script(self.queries, command), self.clock, self.limits)
+
+    def pool(self, size: int) -> dict[str, Any]:
+        """A pool's arguments besides where it connects to and when it opens."""
+        return {
+            "kwargs": CONNECTION,
+            "min_size": 1,
+            "max_size": size,
+            "timeout": self.timeout_ms / 1000,
+            **POOL,
+        }
 
     @property
     def no_connection(self) -> str:

@@ -17,21 +17,16 @@ from unswept.adapters.postgres.errors import (
     ConflictError,
     ConnectionLostError,
     NoConnectionError,
-    not_connected,
 )
-from unswept.adapters.postgres.session import inside, session_of
 from unswept.adapters.postgres.settings import (
-    CONNECTION,
     DEFAULT_CONNECTIONS,
     DEFAULT_TIMEOUT_MS,
-    POOL,
     Patience,
     Settings,
     settings,
 )
-from unswept.adapters.postgres.sync import drive
+from unswept.adapters.postgres.sync import connected, drive
 from unswept.adapters.sql.scripts import Entry, entry_of, entry_within
-from unswept.adapters.sql.steps import Script
 from unswept.core.commands import Command, Complete, Enqueue, Heartbeat, Outcome
 from unswept.core.errors import MisuseError, StoreUnavailableError
 
@@ -101,17 +96,7 @@ class PostgresStore:
         mine = self._settings
         try:
             with pool.connection(timeout=wait_s) as connection:
-                reply: R = drive(
-                    connection,
-                    session_of(
-                        entry.mode,
-                        lambda: entry.script(mine.queries, command),
-                        mine.clock,
-                        mine.limits,
-                    ),
-                    mine.where,
-                )
-                return reply
+                return drive(connection, mine.session(entry, command), mine.where)
         except PoolTimeout:
             raise NoConnectionError(mine.no_connection) from None
         except PoolClosed:
@@ -133,8 +118,7 @@ class PostgresStore:
                 f"connection must be a psycopg.Connection, got a {type(connection).__name__}"
             )
         borrowed.check_status(connection)
-        script: Script[Outcome] = entry.script(mine.queries, command)
-        session = inside(script, mine.clock, mine.limits)
+        session = mine.session_within(entry, command)
         try:
             drive(connection, borrowed.begin(mine.where), mine.where)
             with connection.transaction():
@@ -182,26 +166,11 @@ class PostgresStore:
 
 
 def prepare(mine: Settings) -> int:
-    """Look at the schema, and migrate it where that is wanted; gives the version that it had.
-
-    Over a connection of its own, whose error says why there is none.
-    """
-    try:
-        connection = psycopg.connect(mine.conninfo, **CONNECTION)
-    except psycopg.Error as error:
-        raise not_connected(error, mine.where) from None
-    with connection:
+    """Look at the schema, and migrate it where that is wanted; gives the version that it had."""
+    with connected(mine) as connection:
         session = schema.prepare(mine.schema, mine.where, migrate=mine.migrate)
         return drive(connection, session, mine.where)
 
 
 def _pool(mine: Settings, size: int) -> _Pool:
-    return ConnectionPool(
-        mine.conninfo,
-        kwargs=CONNECTION,
-        min_size=1,
-        max_size=size,
-        timeout=mine.timeout_ms / 1000,
-        open=True,
-        **POOL,
-    )
+    return ConnectionPool(mine.conninfo, open=True, **mine.pool(size))

@@ -1,4 +1,4 @@
-"""Drives sessions over a blocking connection."""
+"""Makes blocking connections, and drives sessions over them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import psycopg
 from psycopg.adapt import AdaptersMap
 from psycopg.rows import tuple_row
 
-from unswept.adapters.postgres.errors import translated
+from unswept.adapters.postgres.errors import not_connected, translated
 from unswept.adapters.postgres.session import ADAPTERS, Batch, Rows, Session
+from unswept.adapters.postgres.settings import CONNECTION, Settings
 
 T = TypeVar("T")
 
@@ -22,6 +23,14 @@ class _Cursor(psycopg.Cursor[Any]):
     @property
     def adapters(self) -> AdaptersMap:
         return ADAPTERS
+
+
+def connected(mine: Settings) -> psycopg.Connection[Any]:
+    """A connection of its own, beside the pools: its error says why there is none."""
+    try:
+        return psycopg.connect(mine.conninfo, **CONNECTION)
+    except psycopg.Error as error:
+        raise not_connected(error, mine.where) from None
 
 
 def drive(connection: psycopg.Connection[Any], session: Session[T], where: str) -> T:

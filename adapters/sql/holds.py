@@ -141,12 +141,14 @@ def _answer(
 def _locked(q: Queries, watched: tuple[str, ...]) -> Script[tuple[str, ...]]:
     """The watched jobs that somebody keeps locked against renewal. One that is only being written
     or looked at just now is not: its owner gets its turn."""
-    left = watched if q.find_locked is not None else ()
-    while left and q.find_locked is not None:
+    if q.find_locked is None:
+        return ()
+    left = watched
+    while left:
         rows = yield Glance(q.find_locked, q.dialect.bind_ids(left))
         found = {row[0] for row in rows}
         left = tuple(job_id for job_id in left if job_id in found)
-        if not left or not (yield MOMENT):
+        if left and not (yield MOMENT):
             break
     return left
 

@@ -36,7 +36,8 @@ from tests.adapters.postgres.places import (
     run,
 )
 from tests.adapters.sqlite.drawn import Drawer
-from tests.adapters.sqlite.helpers import environment, tables_in
+from tests.adapters.sqlite.helpers import environment
+from tests.adapters.tables import tables_in
 from tests.postgres_server import PostgresServer
 from unswept.adapters.postgres import AsyncPostgresStore, PostgresStore
 from unswept.adapters.postgres import settings as settings_module
@@ -479,8 +480,6 @@ def test_nothing_stays_in_a_session(
 
     reset = empty if kind == "blocking" else empty_awaited
     monkeypatch.setattr(settings_module, "POOL", {**settings_module.POOL, "reset": reset})
-    for module in ("store", "aio"):
-        monkeypatch.setattr(f"unswept.adapters.postgres.{module}.POOL", settings_module.POOL)
     now = 1_000
     pure = MemoryStore(lambda: StoreMs(now))
     drawer = Drawer(1, pure.world)
