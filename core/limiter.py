@@ -70,7 +70,7 @@ def acquire(limiter: Limiter, ticket: str, provider: str, now: MonoMs) -> tuple[
     """Ask for a slot; a ticket that runs or waits already keeps what it has."""
     if ticket in limiter.running:
         return limiter, Verdict.GRANTED
-    if any(waiter.ticket == ticket for waiter in limiter.queue):
+    if ticket in [waiter.ticket for waiter in limiter.queue]:
         return limiter, Verdict.QUEUED
     if _fits(limiter, provider):
         return changed(limiter, running={**limiter.running, ticket: provider}), Verdict.GRANTED
@@ -83,9 +83,11 @@ def acquire(limiter: Limiter, ticket: str, provider: str, now: MonoMs) -> tuple[
 def release(limiter: Limiter, ticket: str) -> tuple[Limiter, tuple[str, ...]]:
     """Give back a slot, or stop waiting for one; the tickets that are granted by it come back. A
     ticket that is not known changes nothing."""
-    running = {k: v for k, v in limiter.running.items() if k != ticket}
+    running = dict(limiter.running)
+    if running.pop(ticket, None) is not None:
+        return _pump(changed(limiter, running=running))
     queue = tuple(waiter for waiter in limiter.queue if waiter.ticket != ticket)
-    return _pump(changed(limiter, running=running, queue=queue))
+    return _pump(changed(limiter, queue=queue))
 
 
 def time_out(limiter: Limiter, now: MonoMs) -> tuple[Limiter, tuple[str, ...]]:
@@ -103,20 +105,24 @@ def wake_at(limiter: Limiter) -> MonoMs | None:
 
 
 def _fits(limiter: Limiter, provider: str) -> bool:
-    of_provider = sum(1 for name in limiter.running.values() if name == provider)
+    of_provider = list(limiter.running.values()).count(provider)
     return has_room(len(limiter.running), of_provider, limiter.limits)
 
 
 def _pump(limiter: Limiter) -> tuple[Limiter, tuple[str, ...]]:
     """Grant free slots in the order of the queue, passing over providers that are full."""
     granted: list[str] = []
+    passed_over: list[Waiter] = []
     for waiter in limiter.queue:
         if len(limiter.running) >= limiter.limits.max_running:
             break  # nobody fits any more
         if _fits(limiter, waiter.provider):
             granted.append(waiter.ticket)
             limiter = changed(limiter, running={**limiter.running, waiter.ticket: waiter.provider})
+        else:
+            passed_over.append(waiter)
     if not granted:
         return limiter, ()
-    queue = tuple(waiter for waiter in limiter.queue if waiter.ticket not in granted)
+    looked_at = len(granted) + len(passed_over)
+    queue = (*passed_over, *limiter.queue[looked_at:])
     return changed(limiter, queue=queue), tuple(granted)

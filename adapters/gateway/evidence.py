@@ -10,11 +10,14 @@ from __future__ import annotations
 import os
 from functools import cache
 from pathlib import Path
+from typing import Final
 
 from unswept.core.job import Process
 
 _STATE, _START = 0, 19
 """Places behind the closing bracket of /proc/PID/stat: proc(5) counts them as fields 3 and 22."""
+_MOST_BYTES: Final = 4096
+"""More than 52 numbers and a name of 16 bytes need."""
 
 
 @cache
@@ -33,8 +36,11 @@ def process_of(pid: int) -> Process | None:
     if boot is None:
         return None
     try:
-        with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
-            stat = file.read()
+        file = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            stat = os.read(file, _MOST_BYTES)  # one look: a second one would find its end only
+        finally:
+            os.close(file)
     except OSError:
         return None
     fields = stat.rpartition(b")")[2].split()  # the name before it may hold spaces and brackets

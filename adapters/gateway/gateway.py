@@ -238,7 +238,8 @@ class Gateway:
         """Admit a job, or join one that is the same; returns once the store has taken it.
 
         The same are jobs of one principal with one `request_key`, by default the work's own; a
-        call that does not say what it does has none. `force_refresh` always runs anew.
+        call that does not say what it does has none. `force_refresh` always runs anew. What is told
+        of the job bears its `correlation_id`, by default its id.
 
         Raises `SaturationError`, `DrainingError` or `AdmissionError`; then nothing runs.
         """
@@ -248,13 +249,14 @@ class Gateway:
         check_optional_id("correlation_id", correlation_id)
         if isinstance(work, ProcessWork) and work.max_output_bytes is None:
             work = evolve(work, max_output_bytes=self._max_output_bytes)
+        job_id = uuid.uuid4().hex
         job = LiveJob(
-            uuid.uuid4().hex,
+            job_id,
             work,
             provider,
             principal=principal,
             request_key=request_key or work.request_key(provider),
-            correlation_id=correlation_id or uuid.uuid4().hex,
+            correlation_id=correlation_id or job_id,
             requeue=requeue,
             on_orphaned=on_orphaned,
             loop_watch=self._loop_watch,
