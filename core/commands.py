@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Final, Generic, Protocol, TypeAlias, TypeVar
 
-from attrs import frozen
+from attrs import field, frozen
 
 from unswept.core.checks import (
+    canonical_labels,
     check_batch,
     check_bool,
     check_count,
@@ -162,6 +163,9 @@ class Enqueue(Command[Outcome]):
     """Store time after which the job, if nobody claimed it, may be expired."""
     not_before: StoreMs | None = None
     """Store time before which nobody may claim the job."""
+    labels: tuple[str, ...] = field(default=(), converter=canonical_labels)
+    """What a claim must offer to get the job: kinds of runner, not names of jobs, for each set of
+    them that is ever used is kept."""
 
     def __attrs_post_init__(self) -> None:
         """Ids, enums and bounds."""
@@ -191,7 +195,8 @@ class Withdraw(Command[Accepted | Withdrawn | Refused]):
 
 @frozen
 class Claim(Command[Claimed | Refused]):
-    """Takes queued jobs that are nobody's: lowest priority number first, then oldest, then by id.
+    """Takes queued jobs that are nobody's and all of whose labels it offers: lowest priority number
+    first, then oldest, then by id.
 
     Repeats by (owner, claim_no): the jobs it took that are still held. A number not above the
     owner's last takes nothing new. A claimed job runs, and has until the first-beat ttl to beat.
@@ -202,6 +207,8 @@ class Claim(Command[Claimed | Refused]):
     terms: Terms
     partition: str = ""
     limit: int = 1
+    labels: tuple[str, ...] = field(default=(), converter=canonical_labels)
+    """What the claimer offers."""
 
     def __attrs_post_init__(self) -> None:
         """An id, a number from 1, terms and a batch."""

@@ -81,7 +81,8 @@ class Job:
     transport: Transport
     admitted_at: StoreMs
     partition: str = ""
-    label_set: int = 0
+    labels: tuple[str, ...] = ()
+    """What a claim must offer, sorted; a database keeps the number of the set."""
     priority: int = 0
     """Lower is claimed sooner."""
     attempts: int = 0
@@ -119,6 +120,7 @@ def enqueue(
     priority: int,
     queue_deadline: StoreMs | None,
     not_before: StoreMs | None,
+    labels: tuple[str, ...],
     now: StoreMs,
 ) -> Job:
     """A new job that is nobody's until a claim."""
@@ -128,6 +130,7 @@ def enqueue(
         transport,
         admitted_at=now,
         partition=partition,
+        labels=labels,
         priority=priority,
         queue_deadline=queue_deadline,
         not_before=not_before,

@@ -225,6 +225,7 @@ def _enqueue(world: World, cmd: c.Enqueue, now: StoreMs) -> Decision[c.Outcome]:
         cmd.priority,
         cmd.queue_deadline,
         cmd.not_before,
+        cmd.labels,
         now,
     )
     return _born(job, None, cmd.request, Kind.ENQUEUE, now, ())
@@ -307,7 +308,12 @@ def _claim(world: World, cmd: c.Claim, now: StoreMs) -> Decision[r.Claimed | r.R
         grants = tuple(_grant(world, world.jobs[job_id]) for job_id in held)
         return Decision(r.Claimed(now, grants, repeated=True))
     waiting = (world.jobs[job_id] for job_id in world.waiting)
-    ready = (job for job in waiting if may_claim(job, cmd.partition, now))
+    offered = frozenset(cmd.labels)
+    ready = (
+        job
+        for job in waiting
+        if may_claim(job, cmd.partition, now) and offered.issuperset(job.labels)
+    )
     before = nsmallest(cmd.limit, ready, key=claim_order)
     after = [jobs.claim(job, cmd.owner, cmd.claim_no, cmd.terms, now) for job in before]
     taken = [(was, job) for was, job in zip(before, after, strict=True) if isinstance(job, Job)]

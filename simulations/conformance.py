@@ -250,7 +250,9 @@ def edges(command: object, world: World) -> Iterator[StoreMs]:
             yield from (StoreMs(row.admitted_at + command.dedup_window_ms) for row in twins)
         case c.Claim():
             waiting = (world.jobs[job_id] for job_id in world.waiting)
-            dues = (job.not_before for job in waiting if job.partition == command.partition)
+            here = (job for job in waiting if job.partition == command.partition)
+            offered = frozenset(command.labels)
+            dues = (job.not_before for job in here if offered.issuperset(job.labels))
             yield from (StoreMs(due - 1) for due in dues if due is not None)
 
 
@@ -465,6 +467,9 @@ Life = tuple[int | c.Command[Any], ...]
 """Commands about one job, and how many milliseconds pass between them."""
 
 
+LABELS: Final = ((), ("cpu",), ("gpu", "cpu"), ("cpu", "gpu", "é"), ("CPU", "[]", "o'h"))
+
+
 def situations(job_id: str, now: StoreMs, claim_no: int) -> dict[str, Life]:
     """How a job gets where the next command finds it: one life per situation.
 
@@ -480,6 +485,7 @@ def situations(job_id: str, now: StoreMs, claim_no: int) -> dict[str, Life]:
         c.Register("ann"),
         c.Enqueue(job_id, partition=job_id, not_before=StoreMs(now + 20)),
     )
+    for_others = c.Enqueue(job_id, partition=job_id, labels=("gpu", "cpu"))
     claimed = (enqueued, c.Register("ann"), c.Claim("ann", claim_no, _TERMS, job_id))
     admitted = c.Admit(job_id, "ann", _TERMS, requeue=RequeueRule.ALLOWED, request=request)
     kept = c.Admit(job_id, "ann", _TERMS, Transport.HTTP, request=request)
@@ -500,6 +506,7 @@ def situations(job_id: str, now: StoreMs, claim_no: int) -> dict[str, Life]:
         "withdrawn unborn": (c.Withdraw(job_id, "ann"),),
         "enqueued": (enqueued,),
         "enqueued for later": later,
+        "enqueued with labels": (c.Register("ann"), for_others),
         "canceled in the queue": (enqueued, asked),
         "expired": (enqueued, 31, c.ExpireQueued(job_id)),
         "claimed": claimed,
@@ -542,6 +549,8 @@ def probes(job_id: str, job: Job | None, now: StoreMs, claim_no: int) -> Iterato
         yield c.Admit(job_id, owner, _TERMS)
         yield c.Withdraw(job_id, owner)
         yield c.Claim(owner, claim_no, _TERMS, job_id)
+        for offered in LABELS[1:]:
+            yield c.Claim(owner, claim_no, _TERMS, job_id, labels=offered)
         for said in epochs:
             hold = (job_id, owner, said)
             yield c.Start(*hold, _OTHER_TERMS, Process(8, 6_000, "boot"))
@@ -808,6 +817,7 @@ def _enqueue(draw: Draw, sight: Sight, fits: Fits) -> c.Enqueue:
         _mostly(draw, 0, -1, 1),
         queue_deadline=_soon(draw, sight),
         not_before=_soon(draw, sight),
+        labels=_mostly(draw, *LABELS),
     )
 
 
@@ -822,7 +832,8 @@ def _claim(draw: Draw, sight: Sight, fits: Fits) -> c.Claim:
     last = 0 if row is None else row.claim_no
     number = _mostly(draw, last + 1, max(last, 1), max(last - 1, 1), last + 3)
     terms = _pick(draw, *POLICIES)
-    return c.Claim(owner, number, terms, _mostly(draw, *PARTITIONS), _pick(draw, 1, 2, 5))
+    limit, offered = _pick(draw, 1, 2, 5), _pick(draw, *LABELS, *LABELS[2:])
+    return c.Claim(owner, number, terms, _mostly(draw, *PARTITIONS), limit, offered)
 
 
 def _start(draw: Draw, sight: Sight, fits: Fits) -> c.Start:

@@ -44,6 +44,7 @@ def _enqueued(said: Said) -> Job:
         said.priority,
         said.queue_deadline,
         said.not_before,
+        said.label_set,
         said.now,
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from unswept.adapters.sql.common import (
     carry_out,
@@ -15,10 +15,12 @@ from unswept.adapters.sql.common import (
 from unswept.adapters.sql.outsiders import asked_to_end
 from unswept.adapters.sql.queries import Queries
 from unswept.adapters.sql.rows import (
+    NO_LABELS,
     Before,
     event_params,
     instance_of,
     job_of,
+    labels_text,
     request_of,
     standing_of,
     terms_params,
@@ -121,11 +123,16 @@ def enqueue(q: Queries, cmd: c.Enqueue) -> Script[c.Outcome]:
     if now is None:
         known: c.Outcome = yield from _born_before(q, cmd.job_id, None)
         return known
+    label_set = NO_LABELS
+    if cmd.labels:
+        label_set = yield from _interned(q, labels_text(cmd.labels))
+        now = yield from read_clock()  # behind the wait for whoever was interning the same
     params = {
         "id": cmd.job_id,
         "requeue": cmd.requeue.value,
         "transport": cmd.transport.value,
         "partition": cmd.partition,
+        "label_set": label_set,
         "priority": cmd.priority,
         "queue_deadline": cmd.queue_deadline,
         "not_before": cmd.not_before,
@@ -160,16 +167,57 @@ def claim(q: Queries, cmd: c.Claim) -> Script[r.Claimed | r.Refused]:
         return r.Claimed(now, tuple(_grant(row) for row in rows), repeated=True)
     mine = {"owner": cmd.owner, "claim_no": cmd.claim_no, "now": now}
     yield Tell(q.number_claim, [{**mine, "id": cmd.owner}])
-    rows = yield Statement(
-        q.candidates, {"partition": cmd.partition, "now": now, "rows": cmd.limit}
-    )
-    waiting = {row[0]: Before(*row) for row in rows}
+    waiting = yield from _candidates(q, cmd, now)
     mine |= terms_params(cmd.terms)
     rows = yield Each(q.update[CLAIM.name], [{"id": job_id, **mine} for job_id in waiting])
     events = [event_params(Kind.CLAIM, waiting[row[0]], row, now, cmd.owner) for row in rows]
     yield Tell(q.put_event, events)
     rows = yield Statement(q.claimed_now, q.dialect.bind_ids(row[0] for row in rows))
     return r.Claimed(now, tuple(_grant(row) for row in rows), repeated=False)
+
+
+# The queue ----------------------------------------------------------------------------------------
+
+SPARE: Final = 16
+"""Rows that a claim looks at beyond its limit, in case others have locked the first."""
+
+
+def _candidates(q: Queries, cmd: c.Claim, now: StoreMs) -> Script[dict[str, Before]]:
+    """The first jobs that this claim may have, with their rows locked, and no others: what it does
+    not take is not kept from anybody."""
+    here: dict[str, Any] = {"partition": cmd.partition, "now": now}
+    sets = [NO_LABELS]
+    if cmd.labels:
+        offered = {"partition": cmd.partition, "offered": labels_text(cmd.labels)}
+        rows = yield Statement(q.matching_sets, offered)
+        sets = [row[0] for row in rows]
+    if len(sets) == 1:  # its queue has the order of the claim
+        rows = yield Statement(q.candidates, {**here, "label_set": sets[0], "rows": cmd.limit})
+        return {row[0]: Before(*row) for row in rows}
+    depth = cmd.limit + SPARE
+    while sets:
+        heads = yield Each(
+            q.heads, [{**here, "label_set": number, "rows": depth} for number in sets]
+        )
+        first = sorted(heads)[:depth]  # by priority, age and id
+        ids = q.dialect.bind_ids(row[-1] for row in first)
+        rows = yield Statement(q.lock_to_claim, {**ids, "now": now, "rows": cmd.limit})
+        if len(rows) == cmd.limit or len(first) < depth:
+            return {row[0]: Before(*row) for row in rows}
+        depth *= 8
+    return {}
+
+
+def _interned(q: Queries, labels: str) -> Script[int]:
+    """The number of a set of labels, which whoever needs it first gives it."""
+    said = {"labels": labels}
+    rows = yield Timed(q.find_label_set, said)
+    if not rows:
+        rows = yield Timed(q.put_label_set, said)
+    if not rows:  # another enqueue has put it in between
+        rows = yield Timed(q.find_label_set, said)
+    number: int = rows[0][0]
+    return number
 
 
 # What these share -------------------------------------------------------------------------------

@@ -17,10 +17,10 @@ from unswept.adapters.sql.rows import (
     BEFORE_COLUMNS,
     EVENT_COLUMNS,
     INSTANCE_COLUMNS,
-    JOB_COLUMNS,
     RESULT_COLUMNS,
     STANDING_COLUMNS,
     SUSPECT_COLUMNS,
+    job_list,
     listed,
 )
 from unswept.adapters.sql.statements import (
@@ -36,9 +36,6 @@ from unswept.adapters.sql.statements import (
     Birth,
     Transition,
 )
-
-NO_LABELS = 0
-"""The interned set that is empty; every job has it until jobs bear labels."""
 
 
 class Queries:
@@ -104,7 +101,8 @@ class Queries:
 
     def _jobs_read(self) -> None:
         jobs, requests = self._jobs, self._table("requests")
-        job = f"SELECT {listed(JOB_COLUMNS)} FROM {jobs}"
+        label_sets = self._table("label_sets")
+        job = f"SELECT {job_list(label_sets)} FROM {jobs}"
         self.read_job = self._text(f"{job} WHERE id = :id")
         before = f"SELECT {listed(BEFORE_COLUMNS)} FROM {jobs}"
         self.lock_job = self._text(f"{before} WHERE id = :id {self.dialect.for_update}")
@@ -128,11 +126,7 @@ class Queries:
             f" WHERE {OWNED} AND deadline < :now AND id > :after"
             f" ORDER BY id LIMIT :rows {self.dialect.for_renewal} {skip}"
         )
-        self.candidates = self._text(
-            f"{before} WHERE {NOBODYS} AND partition = :partition AND label_set = {NO_LABELS}"
-            f" AND cancel_requested_at IS NULL AND (not_before IS NULL OR not_before <= :now)"
-            f" ORDER BY priority, admitted_at, id LIMIT :rows {self.dialect.for_update} {skip}"
-        )
+        self._queue(before)
         grant = (
             f"SELECT {listed(STANDING_COLUMNS, 'j')}, transport, attempts,"
             f" payload, principal, request_key"
@@ -152,13 +146,40 @@ class Queries:
             f" ORDER BY queue_deadline, id LIMIT :rows"
         )
         self.find = self._text(
-            f"SELECT {listed(JOB_COLUMNS, 'j')}, principal, request_key,"
+            f"SELECT {job_list(label_sets, 'j')}, principal, request_key,"
             f" s.job_id, {listed(RESULT_COLUMNS)}"
             f" FROM {self._table('job_ids')} AS i"
             f" LEFT JOIN {jobs} AS j ON j.id = i.id"
             f" LEFT JOIN {requests} AS r ON r.job_id = j.id"
             f" LEFT JOIN {self._table('results')} AS s ON s.job_id = j.id"
             f" WHERE i.id = :id"
+        )
+
+    def _queue(self, before: str) -> None:
+        jobs, label_sets = self._jobs, self._table("label_sets")
+        here = f"{NOBODYS} AND partition = :partition AND label_set ="
+        due = "cancel_requested_at IS NULL AND (not_before IS NULL OR not_before <= :now)"
+        order = "ORDER BY priority, admitted_at, id LIMIT :rows"
+        lock = f"{self.dialect.for_update} {self.dialect.skip_locked}"
+        self.candidates = self._text(f"{before} WHERE {here} :label_set AND {due} {order} {lock}")
+        """The head of the queue of one set of labels, locked."""
+        self.heads = self._text(
+            f"SELECT priority, admitted_at, id FROM {jobs}"
+            f" WHERE {here} :label_set AND {due} {order}"
+        )
+        """The same, only looked at."""
+        self.lock_to_claim = self._text(
+            f"{before} WHERE id IN ({self.dialect.ids}) AND {NOBODYS} AND {due} {order} {lock}"
+        )
+        self.matching_sets = self._text(
+            f"SELECT id FROM {label_sets} AS s WHERE {self.dialect.offered}"
+            f" AND EXISTS (SELECT 1 FROM {jobs} WHERE {here} s.id) ORDER BY id"
+        )
+        """Those of the sets that are offered in which somebody waits."""
+        self.find_label_set = self._text(f"SELECT id FROM {label_sets} WHERE labels = :labels")
+        self.put_label_set = self._text(
+            f"INSERT INTO {label_sets} (labels) VALUES (:labels)"
+            f" ON CONFLICT (labels) DO NOTHING RETURNING id"
         )
 
     # Ids that are born once, and dedup keys -----------------------------------------------------

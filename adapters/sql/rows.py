@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
@@ -11,6 +12,10 @@ from unswept.core.lease import Kind, Lease, RequeueRule, Status
 from unswept.core.replies import Standing, Suspect
 from unswept.core.units import StoreMs
 from unswept.core.values import Chunk, Event, Instance, Request, Result, Stream
+
+NO_LABELS: Final = 0
+"""The number of the empty set of labels: it needs no look-up."""
+_NO_LABELS: Final = "[]"
 
 LEASE_COLUMNS: Final = (
     "status",
@@ -111,8 +116,25 @@ class Before(NamedTuple):
         return self.owner is None or self.status == Status.ORPHANED
 
 
+def job_list(label_sets: str, of: str = "") -> str:
+    """JOB_COLUMNS for a SELECT, with the labels in place of their set's number."""
+    labels = f"(SELECT s.labels FROM {label_sets} AS s WHERE s.id = label_set)"
+    return ", ".join(
+        labels if column == "label_set" else listed((column,), of) for column in JOB_COLUMNS
+    )
+
+
+def labels_text(labels: Iterable[str]) -> str:
+    """A set of labels as it is kept: JSON, so that equal sets are equal texts."""
+    return json.dumps([*labels], ensure_ascii=False, separators=(",", ":"))
+
+
+def _labels_of(text: str) -> tuple[str, ...]:
+    return () if text == _NO_LABELS else tuple(json.loads(text))
+
+
 def job_of(row: Row) -> Job:
-    """The job of a row with JOB_COLUMNS."""
+    """The job of a row that `job_list` selects."""
     status, owner, epoch, beats, deadline, asked, delayed, ttl_ms, confirm_ms, requeue = row[1:11]
     lease = Lease(
         _STATUS[status],
@@ -126,8 +148,10 @@ def job_of(row: Row) -> Job:
         confirm_ms,
         _REQUEUE[requeue],
     )
-    facts: Any = (*row[12:18], _ON_ORPHAN[row[18]], *row[19:26], process_of(row[26:29]))
-    return Job(row[0], lease, _TRANSPORT[row[11]], *facts)
+    transport, admitted_at, partition, labels, *ranked = row[11:18]
+    facts: Any = (admitted_at, partition, _labels_of(labels), *ranked)
+    marks: Any = (_ON_ORPHAN[row[18]], *row[19:26], process_of(row[26:29]))
+    return Job(row[0], lease, _TRANSPORT[transport], *facts, *marks)
 
 
 def process_of(row: Row) -> Process | None:

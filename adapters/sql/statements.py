@@ -182,6 +182,7 @@ ENQUEUE: Final = Birth(
         ("admitted_at", ":now"),
         ("attempts", "0"),
         ("partition", ":partition"),
+        ("label_set", ":label_set"),
         ("priority", ":priority"),
         ("queue_deadline", ":queue_deadline"),
         ("not_before", ":not_before"),

@@ -193,6 +193,52 @@ def test_claim_and_complete_with_8_workers(
     assert ratio >= 0.7  # aimed at: 0.8
 
 
+OTHERS = 10_000
+
+
+def test_claim_behind_10_000_jobs_of_other_labels(
+    benchmark: BenchmarkFixture, store: PostgresStore, postgres_url: str, postgres_schema: str
+) -> None:
+    """Against the same claims in a store where nothing else waits."""
+    alone_schema = f"{postgres_schema}_alone"
+    numbers, claims = count(), count(1)
+    offered = ("cpu", "linux")
+    try:
+        with (
+            PostgresStore(postgres_url, schema=alone_schema) as alone,
+            psycopg.connect(postgres_url, autocommit=True) as connection,
+        ):
+            for each in (alone, store):
+                each.execute(c.Register("a"))
+            store.execute(c.Enqueue("other", labels=("gpu", "linux")))
+            connection.execute(
+                f"INSERT INTO {store.schema}.jobs (id, status, epoch, beats, requeue, transport,"
+                f" admitted_at, label_set) SELECT 'other-' || n, 'queued', 0, 0, 'never',"
+                f" 'process', 0, label_set FROM generate_series(1, {OTHERS}) AS n,"
+                f" {store.schema}.jobs WHERE id = 'other'".encode()
+            )
+            connection.execute(f"VACUUM ANALYZE {store.schema}.jobs".encode())
+
+            def prepare() -> None:
+                for labels in ((), ("cpu",), offered):
+                    job_id = f"job-{next(numbers)}"
+                    for each in (alone, store):
+                        each.execute(c.Enqueue(job_id, labels=labels))
+
+            def claim(which: PostgresStore) -> None:
+                for _ in range(3):
+                    claimed = which.execute(c.Claim("a", next(claims), TERMS, labels=offered))
+                    assert len(claimed.grants) == 1  # type: ignore[union-attr]
+
+            ratio = taking_turns(
+                benchmark, lambda: claim(alone), lambda: claim(store), 60, prepare=prepare
+            )
+    finally:
+        with psycopg.connect(postgres_url, autocommit=True) as connection:
+            connection.execute(f"DROP SCHEMA IF EXISTS {alone_schema} CASCADE".encode())
+    assert ratio >= 0.8
+
+
 def fill_owned(url: str, schema: str, rows: int) -> None:
     """Running jobs of the instance `a`, as many admits and starts would have left them."""
     with psycopg.connect(url, autocommit=True) as connection:

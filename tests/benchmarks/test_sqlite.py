@@ -214,3 +214,38 @@ def test_suspects_and_sweep_beside_a_million_finished_rows(
             benchmark, lambda: sweep(alone), lambda: sweep(beside), 20, prepare=prepare
         )
     assert ratio >= 0.5
+
+
+OTHERS = 10_000
+
+
+def test_claim_behind_10_000_jobs_of_other_labels(
+    benchmark: BenchmarkFixture, tmp_path: Path
+) -> None:
+    """Against the same claims in a store where nothing else waits."""
+    numbers, claims = count(), count(1)
+    offered = ("cpu", "linux")
+    with (
+        SqliteStore(tmp_path / "alone.db", durability="normal") as alone,
+        SqliteStore(tmp_path / "beside.db", durability="normal") as beside,
+    ):
+        for each in (alone, beside):
+            each.execute(c.Register("a"))
+        for _ in range(OTHERS):
+            beside.execute(c.Enqueue(f"other-{next(numbers)}", labels=("gpu", "linux")))
+
+        def prepare() -> None:
+            for labels in ((), ("cpu",), offered):
+                job_id = f"job-{next(numbers)}"
+                for each in (alone, beside):
+                    each.execute(c.Enqueue(job_id, labels=labels))
+
+        def claim(which: SqliteStore) -> None:
+            for _ in range(3):
+                claimed = which.execute(c.Claim("a", next(claims), TERMS, labels=offered))
+                assert len(claimed.grants) == 1  # type: ignore[union-attr]
+
+        ratio = taking_turns(
+            benchmark, lambda: claim(alone), lambda: claim(beside), 200, prepare=prepare
+        )
+    assert ratio >= 0.8

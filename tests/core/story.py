@@ -94,7 +94,12 @@ def _enqueue(words: list[str], options: Options) -> c.Enqueue:
         priority=int(options.get("priority", 0)),
         queue_deadline=_time(options, "until"),
         not_before=_time(options, "from"),
+        labels=_labels(options),
     )
+
+
+def _labels(options: Options) -> tuple[str, ...]:
+    return tuple(options["labels"].split("+")) if "labels" in options else ()
 
 
 def _time(options: Options, name: str) -> StoreMs | None:
@@ -103,7 +108,7 @@ def _time(options: Options, name: str) -> StoreMs | None:
 
 def _claim(words: list[str], options: Options) -> c.Claim:
     limit = int(options.get("limit", 1))
-    return c.Claim(words[0], int(words[1]), TERMS, options.get("in", ""), limit)
+    return c.Claim(words[0], int(words[1]), TERMS, options.get("in", ""), limit, _labels(options))
 
 
 def _start(words: list[str], options: Options) -> c.Start:

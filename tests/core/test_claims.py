@@ -37,6 +37,41 @@ def test_a_claim_stays_in_its_partition() -> None:
     )
 
 
+def test_a_claim_offers_all_labels_that_a_job_requires() -> None:
+    """Required is a subset of offered; what is offered beyond it, and its order, do not matter."""
+    story(
+        """
+        0  register A                -> registered, claims=0
+        0  enqueue j1 labels=gpu+cpu -> enqueue: queued - e0 b0
+        1  enqueue j2 labels=cpu     -> enqueue: queued - e0 b0
+        2  enqueue j3                -> enqueue: queued - e0 b0
+        3  claim A 1 limit=9         -> got: j3 running A e1 b1 d53
+        4  claim A 2 labels=gpu      -> got: nothing
+        5  claim A 3 labels=CPU      -> got: nothing
+        6  claim A 4 labels=tpu+cpu  -> got: j2 running A e1 b1 d56
+        7  claim A 5 labels=cpu+gpu+cpu -> got: j1 running A e1 b1 d57
+        """
+    )
+
+
+def test_labels_change_nothing_about_the_order() -> None:
+    """By priority, then age, then id, over all sets of labels that the claim may have."""
+    story(
+        """
+        0  register A                          -> registered, claims=0
+        0  enqueue j6                          -> enqueue: queued - e0 b0
+        0  enqueue j5 labels=x                 -> enqueue: queued - e0 b0
+        0  enqueue j4 labels=y                 -> enqueue: queued - e0 b0
+        1  enqueue j2 labels=y                 -> enqueue: queued - e0 b0
+        1  enqueue j1 labels=z                 -> enqueue: queued - e0 b0
+        1  enqueue j3 labels=x+y priority=-1   -> enqueue: queued - e0 b0
+        2  claim A 1 labels=x+y limit=3 -> got: j3 running A e1 b1 d52, j4 running A e1 b1 d52, \
+j5 running A e1 b1 d52
+        2  claim A 2 labels=x+y limit=3 -> got: j2 running A e1 b1 d52, j6 running A e1 b1 d52
+        """
+    )
+
+
 def test_an_instance_that_is_not_registered_takes_nothing() -> None:
     """A claim needs a registered claimer; what it holds already is no matter of that."""
     story(

@@ -156,7 +156,8 @@ CREATE TABLE unswept_events (
     UNIQUE (job_id, epoch, kind)
 ) STRICT;
 
--- Interned sets of labels, each a sorted JSON array; set 0 is the empty one.
+-- Interned sets of labels, each a sorted JSON array; set 0 is the empty one. None is ever removed: a
+-- claim looks for jobs set by set.
 CREATE TABLE unswept_label_sets (
     id INTEGER PRIMARY KEY,
     labels TEXT NOT NULL UNIQUE

@@ -23,6 +23,7 @@ from unswept.adapters.sql.rows import (
     chunk_of,
     event_of,
     instance_of,
+    job_list,
     job_of,
     request_of,
     result_of,
@@ -196,7 +197,7 @@ def tables_of(session: Session, schema: str, where: str = "") -> Mapping[str, An
     with session.connection.pipeline():
         found = {
             table: session.connection.execute(
-                f"SELECT {', '.join(columns)} FROM {schema}.{table}"
+                f"SELECT {_selected(schema, table, columns)} FROM {schema}.{table}"
                 f" WHERE starts_with({key}, %s) ORDER BY {order}".encode(),
                 (where,),
             )
@@ -216,6 +217,10 @@ def tables_of(session: Session, schema: str, where: str = "") -> Mapping[str, An
         "instances": {row[0]: instance_of(row) for row in rows["instances"]},
         "events": [event_of(row) for row in rows["events"]],
     }
+
+
+def _selected(schema: str, table: str, columns: tuple[str, ...]) -> str:
+    return job_list(f"{schema}.label_sets") if table == "jobs" else ", ".join(columns)
 
 
 _TABLES = (

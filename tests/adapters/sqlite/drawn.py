@@ -20,6 +20,7 @@ TERMS = (
     Terms(Ms(20), Ms(35), Ms(12), Ms(9)),
     Terms(Ms(30), Ms(30), Ms(40), Ms(15)),
 )
+LABELS = ((), (), ("x",), ("y",), ("y", "x"))
 RETENTION = Ms(60)
 
 
@@ -163,6 +164,7 @@ def _enqueue(d: Drawer) -> c.Enqueue:
         d.random.randint(-1, 1),
         d.maybe_time(),
         d.maybe_time(),
+        d.random.choice(LABELS),
     )
 
 
@@ -179,6 +181,7 @@ def _claim(d: Drawer) -> c.Claim:
         d.terms(),
         d.random.choice(("", "", "", "p1")),
         d.random.randint(1, 3),
+        d.random.choice((*LABELS, ("x", "y", "z"), ("z", "y", "x"))),
     )
 
 

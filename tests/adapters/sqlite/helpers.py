@@ -12,11 +12,11 @@ from typing import Any
 from unswept.adapters.sql.rows import (
     EVENT_COLUMNS,
     INSTANCE_COLUMNS,
-    JOB_COLUMNS,
     RESULT_COLUMNS,
     chunk_of,
     event_of,
     instance_of,
+    job_list,
     job_of,
     listed,
     request_of,
@@ -53,7 +53,7 @@ def tables_of(path: str | Path) -> Mapping[str, Any]:
         return {
             "jobs": {
                 row[0]: job_of(row)
-                for row in read(f"SELECT {listed(JOB_COLUMNS)} FROM unswept_jobs")
+                for row in read(f"SELECT {job_list('unswept_label_sets')} FROM unswept_jobs")
             },
             "ids": {
                 row[0]: Birth(row[1], row[2], row[3])
