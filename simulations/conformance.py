@@ -485,6 +485,11 @@ def situations(job_id: str, now: StoreMs, claim_no: int) -> dict[str, Life]:
         c.Register("ann"),
         c.Enqueue(job_id, partition=job_id, not_before=StoreMs(now + 20)),
     )
+    queue = (
+        c.Register("ann"),
+        c.Enqueue(f"{job_id}-", partition=job_id, not_before=StoreMs(now + 20)),
+        *(1, c.Enqueue(job_id, partition=job_id), 1, c.Enqueue(f"{job_id}+2", partition=job_id)),
+    )
     for_others = c.Enqueue(job_id, partition=job_id, labels=("gpu", "cpu"))
     claimed = (enqueued, c.Register("ann"), c.Claim("ann", claim_no, _TERMS, job_id))
     admitted = c.Admit(job_id, "ann", _TERMS, requeue=RequeueRule.ALLOWED, request=request)
@@ -506,6 +511,7 @@ def situations(job_id: str, now: StoreMs, claim_no: int) -> dict[str, Life]:
         "withdrawn unborn": (c.Withdraw(job_id, "ann"),),
         "enqueued": (enqueued,),
         "enqueued for later": later,
+        "enqueued between one for later and a younger one": queue,
         "enqueued with labels": (c.Register("ann"), for_others),
         "canceled in the queue": (enqueued, asked),
         "expired": (enqueued, 31, c.ExpireQueued(job_id)),
@@ -832,7 +838,7 @@ def _claim(draw: Draw, sight: Sight, fits: Fits) -> c.Claim:
     last = 0 if row is None else row.claim_no
     number = _mostly(draw, last + 1, max(last, 1), max(last - 1, 1), last + 3)
     terms = _pick(draw, *POLICIES)
-    limit, offered = _pick(draw, 1, 2, 5), _pick(draw, *LABELS, *LABELS[2:])
+    limit, offered = _pick(draw, 1, 2, 5), _mostly(draw, LABELS[3], *LABELS)
     return c.Claim(owner, number, terms, _mostly(draw, *PARTITIONS), limit, offered)
 
 
@@ -1139,7 +1145,7 @@ def refute(make_store: MakeStore) -> NonconformanceError | None:
     For tests that plant a fault in a store, to see that the kit catches it.
     """
     try:
-        search(make_store, effort(25))
+        search(make_store, effort(60))
         tour(make_store)
     except NonconformanceError as found:
         return found
