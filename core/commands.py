@@ -82,13 +82,15 @@ class Store(Protocol):
 @frozen
 class Register(Command[Registered]):
     """Makes an instance known. `claim_no` is the greatest claim number that it has used so far, so
-    that a claim that comes late takes nothing after the row was cleaned up."""
+    that a claim that comes late takes nothing after the row was cleaned up. `max_held` is its
+    budget: how many claimed jobs it may hold at once, whatever its claims say."""
 
     instance: str
     role: str = "instance"
     host: str = ""
     pid: int | None = None
     claim_no: int = 0
+    max_held: int | None = None
 
     def __attrs_post_init__(self) -> None:
         """An id, and facts for people."""
@@ -98,6 +100,8 @@ class Register(Command[Registered]):
         if self.pid is not None:
             check_count("pid", self.pid)
         check_count("claim_no", self.claim_no)
+        if self.max_held is not None:
+            check_whole("max_held", self.max_held, 1, MAX_COUNT)
 
 
 @frozen
@@ -200,6 +204,7 @@ class Claim(Command[Claimed | Refused]):
 
     Repeats by (owner, claim_no): the jobs it took that are still held. A number not above the
     owner's last takes nothing new. A claimed job runs, and has until the first-beat ttl to beat.
+    A claim beyond the owner's budget is refused as BUDGET, and its number is used up.
     """
 
     owner: str
@@ -331,9 +336,10 @@ class Release(Command[Outcome]):
 
 
 @frozen
-class RequestCancel(Command[Outcome]):
+class RequestCancel(Command[Accepted | Withdrawn | Refused]):
     """Asks the owner to stop, by its next heartbeat; cancels nobody's job at once. The first
-    request's time stays. Repeats by id."""
+    request's time stays. One that comes before the job spends its id, so that an admit or enqueue
+    that comes after it does nothing. Repeats by id."""
 
     job_id: str
 

@@ -16,6 +16,8 @@ class Refusal(StrEnum):
     """The id was born as somebody else's job."""
     NOT_REGISTERED = "not_registered"
     """A claim by an instance that is not registered takes nothing."""
+    BUDGET = "budget"
+    """The instance holds as many claimed jobs as it may."""
     STALE_EPOCH = "stale_epoch"
     """The job's epoch is not the caller's: the hold has ended. (L3)"""
     NOT_OWNER = "not_owner"

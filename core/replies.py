@@ -220,6 +220,8 @@ class Grant:
 
     standing: Standing
     transport: Transport
+    requeue: RequeueRule
+    """Decides whether work may go on after its local deadline. (L11)"""
     attempts: int
     request: Request
 

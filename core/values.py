@@ -119,3 +119,5 @@ class Instance:
     registered_at: StoreMs
     seen_at: StoreMs
     claim_no: int
+    max_held: int | None = None
+    """How many claimed jobs it may hold at once; None: any number."""

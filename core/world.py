@@ -184,7 +184,8 @@ def _register(world: World, cmd: c.Register, now: StoreMs) -> Decision[r.Registe
     known = world.instances.get(cmd.instance)
     claim_no = cmd.claim_no if known is None else max(cmd.claim_no, known.claim_no)
     since = now if known is None else known.registered_at
-    row = Instance(cmd.instance, cmd.role, cmd.host, cmd.pid, since, now, claim_no)
+    facts = (cmd.role, cmd.host, cmd.pid, since, now, claim_no, cmd.max_held)
+    row = Instance(cmd.instance, *facts)
     return Decision(r.Registered(now, claim_no), (Change(Table.INSTANCES, cmd.instance, row),))
 
 
@@ -293,10 +294,15 @@ def _withdraw(
 ) -> Decision[r.Accepted | r.Withdrawn | r.Refused]:
     job = world.jobs.get(cmd.job_id)
     if job is None:
-        spent = Change(Table.IDS, cmd.job_id, Birth(None, now))
-        changes = () if cmd.job_id in world.ids else (spent,)
-        return Decision(r.Withdrawn(now, cmd.job_id), changes)
+        return _spend(world, cmd.job_id, now)
     return _ended_or_asked(job, jobs.withdraw(job, cmd.owner, now), now, cmd.owner)
+
+
+def _spend(world: World, job_id: str, now: StoreMs) -> Decision[r.Withdrawn]:
+    """Nothing is there to end, or not yet: nothing will be under this id. (L6, L7)"""
+    spent = Change(Table.IDS, job_id, Birth(None, now))
+    changes = () if job_id in world.ids else (spent,)
+    return Decision(r.Withdrawn(now, job_id), changes)
 
 
 def _claim(world: World, cmd: c.Claim, now: StoreMs) -> Decision[r.Claimed | r.Refused]:
@@ -307,6 +313,14 @@ def _claim(world: World, cmd: c.Claim, now: StoreMs) -> Decision[r.Claimed | r.R
         held = sorted(job_id for job_id in world.owned if _claimed_by(world.jobs[job_id], cmd))
         grants = tuple(_grant(world, world.jobs[job_id]) for job_id in held)
         return Decision(r.Claimed(now, grants, repeated=True))
+    numbered = changed(instance, claim_no=cmd.claim_no, seen_at=now)
+    counted = Change(Table.INSTANCES, cmd.owner, numbered)
+    room = cmd.limit
+    if instance.max_held is not None:
+        count = sum(1 for job_id in world.owned if _holds_by_claim(world.jobs[job_id], cmd.owner))
+        room = claim_room(cmd.limit, instance.max_held, count)
+    if room == 0:
+        return Decision(r.Refused(now, Refusal.BUDGET, None), (counted,))
     waiting = (world.jobs[job_id] for job_id in world.waiting)
     offered = frozenset(cmd.labels)
     ready = (
@@ -314,14 +328,13 @@ def _claim(world: World, cmd: c.Claim, now: StoreMs) -> Decision[r.Claimed | r.R
         for job in waiting
         if may_claim(job, cmd.partition, now) and offered.issuperset(job.labels)
     )
-    before = nsmallest(cmd.limit, ready, key=claim_order)
+    before = nsmallest(room, ready, key=claim_order)
     after = [jobs.claim(job, cmd.owner, cmd.claim_no, cmd.terms, now) for job in before]
     taken = [(was, job) for was, job in zip(before, after, strict=True) if isinstance(job, Job)]
-    numbered = changed(instance, claim_no=cmd.claim_no, seen_at=now)
     return Decision(
         r.Claimed(now, tuple(_grant(world, job) for _, job in sorted(taken, key=_by_id)), False),
         (
-            Change(Table.INSTANCES, cmd.owner, numbered),
+            counted,
             *(Change(Table.JOBS, job.id, job) for _, job in taken),
         ),
         tuple(_event(Kind.CLAIM, was, job, now, actor=cmd.owner) for was, job in taken),
@@ -332,6 +345,11 @@ def may_claim(job: Job, partition: str, now: StoreMs) -> bool:
     """Is this waiting job to be had in this partition now?"""
     ready = job.not_before is None or job.not_before <= now
     return ready and job.partition == partition and job.lease.cancel_requested_at is None
+
+
+def claim_room(limit: int, max_held: int, held: int) -> int:
+    """How many jobs a claim may take within its owner's budget."""
+    return max(0, min(limit, max_held - held))
 
 
 def claim_order(job: Job) -> tuple[int, StoreMs, str]:
@@ -347,8 +365,13 @@ def _claimed_by(job: Job, cmd: c.Claim) -> bool:
     return job.lease.owner == cmd.owner and job.claim_no == cmd.claim_no
 
 
+def _holds_by_claim(job: Job, owner: str) -> bool:
+    return job.lease.owner == owner and job.claim_no is not None
+
+
 def _grant(world: World, job: Job) -> r.Grant:
-    return r.Grant(r.Standing.of(job), job.transport, job.attempts, world.requests[job.id])
+    facts = (job.transport, job.lease.requeue, job.attempts)
+    return r.Grant(r.Standing.of(job), *facts, world.requests[job.id])
 
 
 # What an owner says, under its epoch ------------------------------------------------------------
@@ -480,10 +503,12 @@ def _released_by(world: World, cmd: c.Release) -> bool:
 # What anybody may say ---------------------------------------------------------------------------
 
 
-def _request_cancel(world: World, cmd: c.RequestCancel, now: StoreMs) -> Decision[c.Outcome]:
+def _request_cancel(
+    world: World, cmd: c.RequestCancel, now: StoreMs
+) -> Decision[r.Accepted | r.Withdrawn | r.Refused]:
     job = world.jobs.get(cmd.job_id)
     if job is None:
-        return _absent(world, cmd.job_id, now)
+        return _spend(world, cmd.job_id, now)
     if job.lease.status is Status.CANCELED:
         return _repeated(job, now)
     return _ended_or_asked(job, jobs.request_cancel(job, now), now, None)

@@ -130,13 +130,13 @@ TOUR: Final = _pairs(
         c.Admit: "admit joined repeated id_used spent" + _EDGES,
         c.Enqueue: "enqueue repeated id_used spent",
         c.Withdraw: "withdraw cancel request_cancel repeated withdrawn already_terminal",
-        c.Claim: "granted nothing again not_registered" + _EDGES,
+        c.Claim: "granted nothing again not_registered budget" + _EDGES,
         c.Start: "start repeated cancel_pending orphaned" + _FENCED,
         c.Heartbeat: "renewed orphaned terminal fenced absent known unknown",
         c.Output: "output repeated too_late stale_epoch not_owner" + _UNKNOWN + _EDGES,
         c.Complete: "complete heal repeated" + _FENCED,
         c.Release: "release repeated not_requeueable orphaned" + _FENCED,
-        c.RequestCancel: "request_cancel cancel repeated already_terminal" + _UNKNOWN,
+        c.RequestCancel: "request_cancel cancel repeated withdrawn already_terminal",
         c.Requeue: "requeue repeated not_requeueable not_orphaned already_terminal stale_epoch"
         + _UNKNOWN,
         c.Settle: "settle repeated not_orphaned already_terminal stale_epoch" + _UNKNOWN,
@@ -163,13 +163,13 @@ SEARCH: Final = _pairs(
         c.Admit: "admit joined repeated id_used",
         c.Enqueue: "enqueue",
         c.Withdraw: "withdraw cancel withdrawn",
-        c.Claim: "granted nothing again not_registered",
+        c.Claim: "granted nothing again not_registered budget",
         c.Start: "start cancel_pending not_owner",
         c.Heartbeat: "renewed terminal fenced absent known unknown",
         c.Output: "output repeated",
         c.Complete: "complete heal",
         c.Release: "release",
-        c.RequestCancel: "request_cancel cancel",
+        c.RequestCancel: "request_cancel cancel withdrawn",
         c.Requeue: "requeue",
         c.Settle: "settle",
         c.ExpireQueued: "expire",
@@ -513,6 +513,12 @@ def situations(job_id: str, now: StoreMs, claim_no: int) -> dict[str, Life]:
         "enqueued for later": later,
         "enqueued between one for later and a younger one": queue,
         "enqueued with labels": (c.Register("ann"), for_others),
+        "withdrawn by a cancel": (asked,),
+        "enqueued beyond a budget": (
+            c.Register("ann", max_held=1),
+            *(c.Enqueue(f"{job_id}{n}", partition=job_id) for n in "12"),
+            c.Claim("ann", claim_no, _TERMS, job_id, limit=2),
+        ),
         "canceled in the queue": (enqueued, asked),
         "expired": (enqueued, 31, c.ExpireQueued(job_id)),
         "claimed": claimed,
@@ -743,7 +749,7 @@ def _owned(sight: Sight, job: Job) -> bool:
 
 
 def _unstarted(sight: Sight, job: Job) -> bool:
-    return _owned(sight, job) and job.process is None
+    return _owned(sight, job) and job.lease.status is Status.QUEUED
 
 
 def _writable(sight: Sight, job: Job) -> bool:
@@ -789,7 +795,8 @@ def _printed(sight: Sight, job: Job) -> bool:
 
 def _register(draw: Draw, sight: Sight, fits: Fits) -> c.Register:
     claim_no = _mostly(draw, 0, 3)
-    return c.Register(_pick(draw, *INSTANCES), "runner", "host", _pick(draw, None, 7), claim_no)
+    facts = ("runner", "host", _pick(draw, None, 7), claim_no, _mostly(draw, None, 1, 2))
+    return c.Register(_pick(draw, *INSTANCES), *facts)
 
 
 def _deregister(draw: Draw, sight: Sight, fits: Fits) -> c.Deregister:

@@ -267,6 +267,8 @@ def _l7(step: Step) -> str | None:
     cmd = step.command
     if isinstance(cmd, c.RequestCancel):
         job = step.before(cmd.job_id)
+        if job is None and cmd.job_id not in {*step.used_ids, *step.newly_used}:
+            return f"the cancel request came before {cmd.job_id} and is not remembered"
         if job is not None and (
             job.lease.status is Status.ORPHANED
             or (job.lease.status is Status.QUEUED and job.lease.owner is None)
@@ -506,13 +508,14 @@ LAWS: Final[tuple[Law, ...]] = (
         "An id that has been used is never queued again by a late enqueue.",
         Judges.STEP,
         _l6,
-        (c.Admit, c.Enqueue, c.Withdraw),
+        (c.Admit, c.Enqueue, c.Withdraw, c.RequestCancel),
         of_rows=True,
     ),
     Law(
         "L7",
         "The first cancel request stays on the row; every renewed or orphaned answer bears it; a "
-        "first start under it is refused; nobody's job is canceled at once.",
+        "first start under it is refused; nobody's job is canceled at once; an id that has no job "
+        "yet is spent.",
         Judges.STEP,
         lambda step: _l7(step) or _l7_answers(step),
     ),

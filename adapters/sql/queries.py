@@ -128,12 +128,15 @@ class Queries:
         )
         self._queue(before)
         grant = (
-            f"SELECT {listed(STANDING_COLUMNS, 'j')}, transport, attempts,"
+            f"SELECT {listed(STANDING_COLUMNS, 'j')}, transport, requeue, attempts,"
             f" payload, principal, request_key"
             f" FROM {jobs} AS j JOIN {requests} AS r ON r.job_id = j.id"
         )
         self.claimed_before = self._text(
             f"{grant} WHERE {OWNED} AND owner = :owner AND claim_no = :claim_no ORDER BY id"
+        )
+        self.count_claimed = self._text(
+            f"SELECT count(*) FROM {jobs} WHERE {OWNED} AND owner = :owner AND claim_no IS NOT NULL"
         )
         self.claimed_now = self._text(f"{grant} WHERE id IN ({self.dialect.ids}) ORDER BY id")
         self.evictable = self._text(
@@ -262,9 +265,10 @@ class Queries:
         instances = self._table("instances")
         self.register = self._text(
             f"INSERT INTO {instances} AS known ({', '.join(INSTANCE_COLUMNS)})"
-            f" VALUES (:id, :role, :host, :pid, :now, :now, :claim_no)"
+            f" VALUES (:id, :role, :host, :pid, :now, :now, :claim_no, :max_held)"
             f" ON CONFLICT (id) DO UPDATE SET role = excluded.role, host = excluded.host,"
-            f" pid = excluded.pid, seen_at = excluded.seen_at, claim_no = CASE"
+            f" pid = excluded.pid, seen_at = excluded.seen_at,"
+            f" max_held = excluded.max_held, claim_no = CASE"
             f" WHEN known.claim_no < excluded.claim_no THEN excluded.claim_no"
             f" ELSE known.claim_no END RETURNING claim_no"
         )
@@ -273,7 +277,7 @@ class Queries:
             f"SELECT {listed(INSTANCE_COLUMNS)} FROM {instances} ORDER BY id"
         )
         self.lock_instance = self._text(
-            f"SELECT claim_no FROM {instances} WHERE id = :id {self.dialect.for_update}"
+            f"SELECT claim_no, max_held FROM {instances} WHERE id = :id {self.dialect.for_update}"
         )
         self.number_claim = self._text(
             f"UPDATE {instances} SET claim_no = :claim_no, seen_at = :now WHERE id = :id"

@@ -87,7 +87,16 @@ EVENT_COLUMNS: Final = (
     "first_seen_at",
     "forced",
 )
-INSTANCE_COLUMNS: Final = ("id", "role", "host", "pid", "registered_at", "seen_at", "claim_no")
+INSTANCE_COLUMNS: Final = (
+    "id",
+    "role",
+    "host",
+    "pid",
+    "registered_at",
+    "seen_at",
+    "claim_no",
+    "max_held",
+)
 
 # Looking a member up by its text is several times as fast as calling the enum.
 _STATUS: Final = {member.value: member for member in Status}
@@ -195,6 +204,11 @@ def instance_of(row: Row) -> Instance:
 def transport_of(text: str) -> Transport:
     """The transport that a column names."""
     return _TRANSPORT[text]
+
+
+def requeue_of(text: str) -> RequeueRule:
+    """The rule that a column names."""
+    return _REQUEUE[text]
 
 
 def event_of(row: Row) -> Event:

@@ -100,6 +100,7 @@ def _step(world: World, command: c.Command[Any], now: StoreMs) -> Step:
         used_ids=world.ids,
         known_events=world.events,
         twin=None,
+        newly_used=tuple(change.key for change in decision.changes if change.table is Table.IDS),
     )
 
 
@@ -247,6 +248,12 @@ def a_withdrawal_spends_the_id(owner: Name, now: StoreMs) -> bool:
     withdrawn = decide(_world(used=()), unchecked(c.Withdraw, job_id=ID, owner=owner), now)
     spent = [change.key for change in withdrawn.changes if change.table is Table.IDS]
     return spent == [ID] and not withdrawn.events and len(withdrawn.changes) == 1
+
+
+def a_request_before_the_birth_spends_the_id(now: StoreMs) -> bool:
+    """After a cancel request for an id that has no job yet, a late enqueue of it queues nothing."""
+    step = _step(_world(used=()), unchecked(c.RequestCancel, job_id=ID), now)
+    return kept("L7", step) and step.newly_used == (ID,) and not step.events
 
 
 # Heartbeats ---------------------------------------------------------------------------------------
@@ -421,7 +428,12 @@ THEOREMS: Final = (
     theorem(
         "L6",
         a_withdrawal_spends_the_id,
-        Edit(worlds._withdraw, "() if cmd.job_id in world.ids else (spent,)", "()"),
+        Edit(worlds._withdraw, "_spend(world, cmd.job_id, now)", "_absent(world, cmd.job_id, now)"),
+    ),
+    theorem(
+        "L7",
+        a_request_before_the_birth_spends_the_id,
+        Edit(worlds._spend, "() if job_id in world.ids else (spent,)", "()"),
     ),
     theorem(
         "L8",

@@ -484,7 +484,7 @@ STORIES: Final = MappingProxyType(
             8     release j1 A 1
             9     again        -> repeated: canceled - e2 b2 c1
             1009  evict j1/2
-            1010  again        -> refused spent
+            1010  again        -> withdrawn
         """,
         "cancel, asked of one that is swept": """
             0     admit j1 A
@@ -504,7 +504,34 @@ STORIES: Final = MappingProxyType(
             1     do cancel j1 -> cancel: canceled - e1 b0 c1
             2     again        -> repeated: canceled - e1 b0 c1
             1002  evict j1/1
-            1003  again        -> refused spent
+            1003  again        -> withdrawn
+        """,
+        "cancel before the enqueue": """
+            0     do cancel j1 -> withdrawn
+            1     again        -> withdrawn
+            2     enqueue j1   -> refused spent
+            3     admit j1 A   -> refused spent
+            4     again        -> withdrawn
+        """,
+        "claim beyond the budget": """
+            0     register A budget=1
+            0     enqueue j1
+            1     enqueue j2
+            2     claim A 1
+            3     do claim A 2 limit=2 -> refused budget
+            4     complete j1 A 1 completed
+            5     again                -> again: nothing
+            6     claim A 3
+        """,
+        "enqueue with labels": """
+            0     register A
+            0     do enqueue j1 labels=gpu+cpu -> enqueue: queued - e0 b0
+            1     again                        -> repeated: queued - e0 b0
+            2     enqueue j2
+            3     do claim A 1 labels=cpu+gpu limit=2 -> got: j1 running A e1 b1 d53, \
+j2 running A e1 b1 d53
+            4     again                        -> again: j1 running A e1 b1 d53, \
+j2 running A e1 b1 d53
         """,
         "requeue": """
             0     register B

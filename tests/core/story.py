@@ -144,7 +144,8 @@ def _sweep(words: list[str], options: Options) -> c.Sweep:
 
 
 def _register(words: list[str], options: Options) -> c.Register:
-    return c.Register(words[0], claim_no=int(options.get("claims", 0)))
+    budget = int(options["budget"]) if "budget" in options else None
+    return c.Register(words[0], claim_no=int(options.get("claims", 0)), max_held=budget)
 
 
 VERBS: Final = MappingProxyType[str, Callable[[list[str], Options], c.Command[Any]]](

@@ -192,3 +192,25 @@ def test_a_claimed_jobs_first_beat_stamps_the_whole_ttl() -> None:
         20  beat A j1/1           -> j1 renewed d120
         """
     )
+
+
+def test_a_budget_bounds_what_is_held() -> None:
+    """A claim takes no more than its owner's budget leaves; beyond it, it is refused and its number
+    is used up. What is over, or no claim's, does not count; a new registration sets it anew."""
+    story(
+        """
+        0  register A budget=2 -> registered, claims=0
+        0  enqueue j1          -> enqueue: queued - e0 b0
+        1  enqueue j2          -> enqueue: queued - e0 b0
+        2  enqueue j3          -> enqueue: queued - e0 b0
+        3  admit j9 A          -> admit: queued A e1 b1 d103
+        4  claim A 1 limit=9   -> got: j1 running A e1 b1 d54, j2 running A e1 b1 d54
+        5  claim A 2           -> refused budget
+        6  complete j1 A 1 completed -> complete: completed A e1 b1
+        7  claim A 2           -> again: nothing
+        8  claim A 3 limit=9   -> got: j3 running A e1 b1 d58
+        9  claim A 4           -> refused budget
+        10 register A          -> registered, claims=4
+        11 claim A 5           -> got: nothing
+        """
+    )

@@ -564,6 +564,10 @@ def l7_request_is_dropped() -> Pair:
     return both(running(), 20, c.RequestCancel("j1"), nothing_done)
 
 
+def l7_request_before_the_job_is_forgotten() -> Pair:
+    return both(Scene(), 20, c.RequestCancel("j1"), nothing_done)
+
+
 def l8_renewed_in_word_only() -> Pair:
     return both(running(), 20, beat(("j1", 1)), nothing_done)
 
@@ -711,6 +715,7 @@ CASES: Final[dict[str, tuple[str, Case]]] = {
     "a late admit": ("L6", l6_reborn(admit())),
     "the request is lost": ("L7", l7_request_is_lost),
     "the request is dropped": ("L7", l7_request_is_dropped),
+    "a request that comes first is forgotten": ("L7", l7_request_before_the_job_is_forgotten),
     "the request is replaced": ("L7", l7_request_is_replaced),
     "a first start under a request": ("L7", l7_started_under_it),
     "a requeue under a request": ("L7", l7_requeued_under_it),

@@ -129,7 +129,8 @@ CREATE TABLE {schema}.output (
     PRIMARY KEY (job_id, epoch, chunk)
 );
 
--- For people and host checks, and the greatest claim number; no lease decision reads it.
+-- For people and host checks, the greatest claim number and the budget of claims; no lease decision
+-- reads it.
 CREATE TABLE {schema}.instances (
     id text COLLATE "C" PRIMARY KEY,
     role text COLLATE "C" NOT NULL,
@@ -137,7 +138,8 @@ CREATE TABLE {schema}.instances (
     pid bigint,
     registered_at bigint NOT NULL,
     seen_at bigint NOT NULL,
-    claim_no bigint NOT NULL CHECK (claim_no >= 0)
+    claim_no bigint NOT NULL CHECK (claim_no >= 0),
+    max_held bigint CHECK (max_held >= 1)
 ) WITH (fillfactor = 50);
 
 -- One event per transition, written in its transaction and never removed. Numbers are handed out

@@ -122,7 +122,8 @@ CREATE TABLE unswept_output (
     PRIMARY KEY (job_id, epoch, chunk)
 ) STRICT;
 
--- For people and host checks, and the greatest claim number; no lease decision reads it.
+-- For people and host checks, the greatest claim number and the budget of claims; no lease decision
+-- reads it.
 CREATE TABLE unswept_instances (
     id TEXT NOT NULL PRIMARY KEY,
     role TEXT NOT NULL,
@@ -130,7 +131,8 @@ CREATE TABLE unswept_instances (
     pid INTEGER,
     registered_at INTEGER NOT NULL,
     seen_at INTEGER NOT NULL,
-    claim_no INTEGER NOT NULL CHECK (claim_no >= 0)
+    claim_no INTEGER NOT NULL CHECK (claim_no >= 0),
+    max_held INTEGER CHECK (max_held >= 1)
 ) STRICT, WITHOUT ROWID;
 
 -- One event per transition, written in its transaction, numbered without a gap, never removed.

@@ -262,7 +262,12 @@ def _release(d: Drawer) -> c.Release:
 
 def _register(d: Drawer) -> c.Register:
     return c.Register(
-        d.owner(), "runner", "host", d.random.choice((None, 7)), d.random.randint(0, 3)
+        d.owner(),
+        "runner",
+        "host",
+        d.random.choice((None, 7)),
+        d.random.randint(0, 3),
+        d.random.choice((None, None, None, 1, 2)),
     )
 
 
