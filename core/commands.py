@@ -27,7 +27,7 @@ from unswept.core.checks import (
     shown,
 )
 from unswept.core.errors import MisuseError
-from unswept.core.job import Process, Terms, Transport
+from unswept.core.job import OnOrphan, Process, Terms, Transport
 from unswept.core.lease import OUTCOMES, SETTLEMENTS, RequeueRule, Status
 from unswept.core.replies import (
     Accepted,
@@ -139,6 +139,8 @@ class Admit(Command[Accepted | Joined | Refused]):
     request: Request = Request()
     dedup_window_ms: Ms = Ms(0)
     fresh: bool = False
+    on_orphan: OnOrphan = OnOrphan.MARK
+    max_attempts: int | None = None
 
     def __attrs_post_init__(self) -> None:
         """Ids, terms and enums."""
@@ -150,6 +152,7 @@ class Admit(Command[Accepted | Joined | Refused]):
         check_member("request", self.request, Request)
         check_time("dedup_window_ms", self.dedup_window_ms)
         check_bool("fresh", self.fresh)
+        _check_policy(self.requeue, self.on_orphan, self.max_attempts)
 
 
 @frozen
@@ -170,6 +173,9 @@ class Enqueue(Command[Outcome]):
     labels: tuple[str, ...] = field(default=(), converter=canonical_labels)
     """What a claim must offer to get the job: kinds of runner, not names of jobs, for each set of
     them that is ever used is kept."""
+    on_orphan: OnOrphan = OnOrphan.MARK
+    max_attempts: int | None = None
+    """Of on_orphan = requeue: how often the job is begun, unless an authority requeues it."""
 
     def __attrs_post_init__(self) -> None:
         """Ids, enums and bounds."""
@@ -181,6 +187,7 @@ class Enqueue(Command[Outcome]):
         check_whole("priority", self.priority, -(2**31), 2**31 - 1)
         check_optional_time("queue_deadline", self.queue_deadline)
         check_optional_time("not_before", self.not_before)
+        _check_policy(self.requeue, self.on_orphan, self.max_attempts)
 
 
 @frozen
@@ -602,6 +609,19 @@ def check_distinct(name: str, keys: Sequence[Hashable]) -> None:
         if key in known:
             raise MisuseError(f"{name} must name each row once, {shown(key)} comes twice")
         known.add(key)
+
+
+def _check_policy(requeue: RequeueRule, on_orphan: object, max_attempts: object) -> None:
+    check_member("on_orphan", on_orphan, OnOrphan)
+    if on_orphan is not OnOrphan.REQUEUE:
+        if max_attempts is not None:
+            raise MisuseError(
+                f"max_attempts ({shown(max_attempts)}) is for on_orphan = requeue, got {on_orphan}"
+            )
+        return
+    if requeue is not RequeueRule.ALLOWED:
+        raise MisuseError(f"on_orphan = requeue needs requeue = allowed, got {requeue}")
+    check_whole("max_attempts", max_attempts, 1, MAX_COUNT)
 
 
 def _check_held(job_id: object, owner: object, epoch: object) -> None:

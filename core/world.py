@@ -20,12 +20,12 @@ from unswept.core import commands as c
 from unswept.core import job as jobs
 from unswept.core import lease as rules
 from unswept.core import replies as r
-from unswept.core.job import Job
+from unswept.core.job import Job, OnOrphan
 from unswept.core.lease import Kind, Status
 from unswept.core.records import changed
 from unswept.core.refusal import Refusal
 from unswept.core.units import Ms, StoreMs
-from unswept.core.values import Chunk, Event, Instance, Request, Result
+from unswept.core.values import Cause, Chunk, Event, Instance, Request, Result
 
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
@@ -210,7 +210,16 @@ def _admit(world: World, cmd: c.Admit, now: StoreMs) -> Decision[r.Accepted | r.
         if twin is not None:
             used = Change(Table.IDS, cmd.job_id, Birth(cmd.owner, now, twin.id))
             return Decision(r.Joined(now, r.Standing.of(twin)), (used,))
-    job = jobs.admit(cmd.job_id, cmd.owner, cmd.transport, cmd.requeue, cmd.terms, now)
+    job = jobs.admit(
+        cmd.job_id,
+        cmd.owner,
+        cmd.transport,
+        cmd.requeue,
+        cmd.on_orphan,
+        cmd.max_attempts,
+        cmd.terms,
+        now,
+    )
     keyed = () if key is None else (Change(Table.KEYS, key, DedupKey(cmd.job_id, now)),)
     return _born(job, cmd.owner, cmd.request, Kind.ADMIT, now, keyed)
 
@@ -222,6 +231,8 @@ def _enqueue(world: World, cmd: c.Enqueue, now: StoreMs) -> Decision[c.Outcome]:
         cmd.job_id,
         cmd.transport,
         cmd.requeue,
+        cmd.on_orphan,
+        cmd.max_attempts,
         cmd.partition,
         cmd.priority,
         cmd.queue_deadline,
@@ -594,6 +605,7 @@ def _sweep(world: World, cmd: c.Sweep, now: StoreMs) -> Decision[r.Swept]:
     answers: list[r.SweepAnswer] = []
     changes: list[Change] = []
     events: list[Event] = []
+    further: list[Event] = []  # after them all, as a database writes them
     for target in cmd.targets:
         job = world.jobs.get(target.job_id)
         if job is None:
@@ -608,8 +620,32 @@ def _sweep(world: World, cmd: c.Sweep, now: StoreMs) -> Decision[r.Swept]:
         answers.append(r.SweepAnswer(job.id, None))
         changes.append(Change(Table.JOBS, job.id, after))
         event = _event(Kind.ORPHAN, job, after, now, actor=cmd.sweeper)
-        events.append(changed(event, first_seen_at=target.first_seen_at))
-    return Decision(r.Swept(now, tuple(answers)), tuple(changes), tuple(events))
+        known = job.lease.owner in world.instances
+        cause = sweep_cause(job.on_orphan, job.lease.cancel_requested_at, known)
+        events.append(changed(event, first_seen_at=target.first_seen_at, cause=cause))
+        kind = jobs.next_by_policy(job.on_orphan, job.attempts, job.max_attempts)
+        ended = after if kind is None else jobs.by_policy(after, kind, now)
+        if kind is not None and isinstance(ended, Job):
+            changes.append(Change(Table.JOBS, job.id, ended))
+            event = _event(kind, after, ended, now, actor=cmd.sweeper)
+            further.append(changed(event, cause=policy_cause(job.on_orphan, kind, cause)))
+    return Decision(r.Swept(now, tuple(answers)), tuple(changes), (*events, *further))
+
+
+def sweep_cause(on_orphan: OnOrphan, asked_at: StoreMs | None, owner_known: bool) -> Cause:
+    """Why a job was orphaned, as its event says it."""
+    if on_orphan is OnOrphan.HOLD:
+        return Cause.OUTCOME_UNKNOWN
+    if asked_at is not None:
+        return Cause.CANCELED
+    return Cause.LEASE_EXPIRED if owner_known else Cause.OWNER_LOST
+
+
+def policy_cause(on_orphan: OnOrphan, kind: Kind, cause: Cause) -> Cause:
+    """Why its policy did to the orphan what it did: as it was orphaned, or for all attempts were
+    spent."""
+    spent = on_orphan is OnOrphan.REQUEUE and kind is Kind.SETTLE
+    return Cause.ATTEMPTS_SPENT if spent else cause
 
 
 def swept_before(job: Job, target: c.Target) -> bool:

@@ -36,7 +36,7 @@ from itertools import count, islice
 from types import MappingProxyType
 from typing import Any, Final, Protocol, TypeVar
 
-from attrs import fields, frozen
+from attrs import evolve, fields, frozen
 from hypothesis import Phase, Verbosity, settings, target
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -47,7 +47,7 @@ from hypothesis.stateful import (
 
 from unswept.core import commands as c
 from unswept.core import replies as r
-from unswept.core.job import Job, Process, Terms, Transport
+from unswept.core.job import Job, OnOrphan, Process, Terms, Transport
 from unswept.core.lease import (
     ACTIVE,
     MOVES,
@@ -440,18 +440,27 @@ def broken_laws(before: Job | None, after: Job | None, events: Sequence[Event]) 
     if (new.status, new.epoch) == (old.status, old.epoch):
         if telling:
             yield "L5: an event tells of a change that did not happen"
-    elif len(telling) != 1:
-        yield "L5: a change of status or epoch leaves one event"
-    elif not _tells(telling[0], before, after):
-        yield "L5: the event does not tell the change that happened"
+    elif len(telling) != 1 + _goes_on(before, telling):
+        yield "L5: a change of status or epoch leaves one event, and what a policy adds another"
+    elif not _tells(telling, before, after):
+        yield "L5: the events do not tell the change that happened"
 
 
-def _tells(event: Event, before: Job, after: Job) -> bool:
-    old, new = before.lease, after.lease
-    move = MOVES[event.kind]
-    moved = old.status in move.leaves and new.status in move.reaches
-    stepped = new.epoch == old.epoch + move.epoch_step
-    return moved and stepped and (event.status, event.epoch) == (new.status, new.epoch)
+def _goes_on(before: Job, telling: Sequence[Event]) -> bool:
+    """Was the job orphaned, and its policy says what comes next in the same step?"""
+    orphaned = [event.kind for event in telling[:1]] == [Kind.ORPHAN]
+    return orphaned and before.on_orphan in (OnOrphan.REQUEUE, OnOrphan.FAIL)
+
+
+def _tells(telling: Sequence[Event], before: Job, after: Job) -> bool:
+    status, epoch = before.lease.status, before.lease.epoch
+    for event in telling:
+        move = MOVES[event.kind]
+        stepped = event.epoch == epoch + move.epoch_step
+        if not (stepped and status in move.leaves and event.status in move.reaches):
+            return False
+        status, epoch = event.status, event.epoch
+    return (status, epoch) == (after.lease.status, after.lease.epoch)
 
 
 # Every command in every situation ---------------------------------------------------------------
@@ -468,6 +477,14 @@ Life = tuple[int | c.Command[Any], ...]
 
 
 LABELS: Final = ((), ("cpu",), ("gpu", "cpu"), ("cpu", "gpu", "é"), ("CPU", "[]", "o'h"))
+
+
+_POLICIES: Final = (
+    ("requeue", OnOrphan.REQUEUE, 2),
+    ("attempts spent", OnOrphan.REQUEUE, 1),
+    ("fail", OnOrphan.FAIL, None),
+    ("hold", OnOrphan.HOLD, None),
+)
 
 
 def situations(job_id: str, now: StoreMs, claim_no: int) -> dict[str, Life]:
@@ -536,6 +553,18 @@ def situations(job_id: str, now: StoreMs, claim_no: int) -> dict[str, Life]:
         "orphaned": orphaned,
         "orphaned, not to be requeued": (kept, 200, *swept),
         "orphaned, cancel pending": (admitted, asked, *swept),
+        **{
+            f"swept: {name}": (
+                evolve(admitted, on_orphan=policy, max_attempts=most),
+                *swept,
+            )
+            for name, policy, most in _POLICIES
+        },
+        "swept under a cancel: requeue": (
+            evolve(admitted, on_orphan=OnOrphan.REQUEUE, max_attempts=2),
+            asked,
+            *swept,
+        ),
         "healed": (*orphaned, c.Complete(*hold, Status.FAILED)),
         "requeued": (*orphaned, c.Requeue(job_id, 1)),
         "requeued under a cancel": (admitted, asked, *swept, c.Requeue(job_id, 1)),
@@ -808,29 +837,43 @@ def _list_instances(draw: Draw, sight: Sight, fits: Fits) -> c.ListInstances:
 
 
 def _admit(draw: Draw, sight: Sight, fits: Fits) -> c.Admit:
+    rule = _pick(draw, *RequeueRule)
     return c.Admit(
         _unused(draw, sight),
         _pick(draw, *INSTANCES),
         _pick(draw, *POLICIES),
         _pick(draw, *Transport),
-        _pick(draw, *RequeueRule),
+        rule,
         _request(draw, keyed=_pick(draw, True, False)),
         _mostly(draw, WINDOW_MS, Ms(0)),
         _mostly(draw, False, True),
+        *_policy(draw, rule),
     )
 
 
+def _policy(draw: Draw, rule: RequeueRule) -> tuple[OnOrphan, int | None]:
+    mark = (OnOrphan.MARK, None)
+    others = [(policy, most) for _, policy, most in _POLICIES]
+    allowed = others if rule is RequeueRule.ALLOWED else others[2:]
+    policy: tuple[OnOrphan, int | None] = _mostly(draw, mark, *allowed)
+    return policy
+
+
 def _enqueue(draw: Draw, sight: Sight, fits: Fits) -> c.Enqueue:
+    rule = _pick(draw, *RequeueRule)
+    policy, most = _policy(draw, rule)
     return c.Enqueue(
         _unused(draw, sight),
         _pick(draw, *Transport),
-        _pick(draw, *RequeueRule),
+        rule,
         _request(draw, keyed=_pick(draw, False, True)),
         _mostly(draw, *PARTITIONS),
         _mostly(draw, 0, -1, 1),
         queue_deadline=_soon(draw, sight),
         not_before=_soon(draw, sight),
         labels=_mostly(draw, *LABELS),
+        on_orphan=policy,
+        max_attempts=most,
     )
 
 

@@ -111,8 +111,7 @@ def admit(q: Queries, cmd: c.Admit) -> Script[r.Accepted | r.Joined | r.Refused]
     params = {
         "id": cmd.job_id,
         "owner": cmd.owner,
-        "requeue": cmd.requeue.value,
-        "transport": cmd.transport.value,
+        **_rules(cmd),
         "now": now,
         **terms_params(cmd.terms),
     }
@@ -131,8 +130,7 @@ def enqueue(q: Queries, cmd: c.Enqueue) -> Script[c.Outcome]:
         now = yield from read_clock()  # behind the wait for whoever was interning the same
     params = {
         "id": cmd.job_id,
-        "requeue": cmd.requeue.value,
-        "transport": cmd.transport.value,
+        **_rules(cmd),
         "partition": cmd.partition,
         "label_set": label_set,
         "priority": cmd.priority,
@@ -230,6 +228,16 @@ def _interned(q: Queries, labels: str) -> Script[int]:
 
 
 # What these share -------------------------------------------------------------------------------
+
+
+def _rules(cmd: c.Admit | c.Enqueue) -> dict[str, Any]:
+    """What is set once, at a job's birth."""
+    return {
+        "requeue": cmd.requeue.value,
+        "transport": cmd.transport.value,
+        "on_orphan": cmd.on_orphan.value,
+        "max_attempts": cmd.max_attempts,
+    }
 
 
 def _dedup_key(request: Request) -> dict[str, Any] | None:

@@ -288,6 +288,9 @@ class Queries:
         )
         """Waits for nobody: no hold may go unrenewed because its instance's row is locked."""
         self.read_instance = self._text(f"SELECT id FROM {instances} WHERE id = :id")
+        self.read_instances = self._text(
+            f"SELECT id FROM {instances} WHERE id IN ({self.dialect.ids})"
+        )
         self.silent = self._text(
             f"SELECT id, seen_at FROM {instances} WHERE seen_at < :now - :instance_gc_ms"
             f" ORDER BY id LIMIT :rows"

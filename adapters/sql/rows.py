@@ -11,7 +11,7 @@ from unswept.core.job import Job, OnOrphan, Process, Terms, Transport
 from unswept.core.lease import Kind, Lease, RequeueRule, Status
 from unswept.core.replies import Standing, Suspect
 from unswept.core.units import StoreMs
-from unswept.core.values import Chunk, Event, Instance, Request, Result, Stream
+from unswept.core.values import Cause, Chunk, Event, Instance, Request, Result, Stream
 
 NO_LABELS: Final = 0
 """The number of the empty set of labels: it needs no look-up."""
@@ -59,7 +59,19 @@ STANDING_COLUMNS: Final = (
     "deadline",
     "cancel_requested_at",
 )
-BEFORE_COLUMNS: Final = ("id", "status", "owner", "epoch", "deadline", "beat_at", "requeue")
+BEFORE_COLUMNS: Final = (
+    "id",
+    "status",
+    "owner",
+    "epoch",
+    "deadline",
+    "beat_at",
+    "requeue",
+    "on_orphan",
+    "attempts",
+    "max_attempts",
+    "cancel_requested_at",
+)
 SUSPECT_COLUMNS: Final = (
     "id",
     "owner",
@@ -86,6 +98,7 @@ EVENT_COLUMNS: Final = (
     "beat_at",
     "first_seen_at",
     "forced",
+    "cause",
 )
 INSTANCE_COLUMNS: Final = (
     "id",
@@ -103,6 +116,7 @@ _STATUS: Final = {member.value: member for member in Status}
 _REQUEUE: Final = {member.value: member for member in RequeueRule}
 _TRANSPORT: Final = {member.value: member for member in Transport}
 _ON_ORPHAN: Final = {member.value: member for member in OnOrphan}
+_CAUSE: Final = {member.value: member for member in Cause}
 _KIND: Final = {member.value: member for member in Kind}
 _STREAM: Final = {member.value: member for member in Stream}
 
@@ -118,6 +132,15 @@ class Before(NamedTuple):
     deadline: StoreMs | None
     beat_at: StoreMs | None
     requeue: str
+    on_orphan: str
+    attempts: int
+    max_attempts: int | None
+    cancel_requested_at: StoreMs | None
+
+    @property
+    def policy(self) -> OnOrphan:
+        """What a sweep does after it."""
+        return _ON_ORPHAN[self.on_orphan]
 
     @property
     def nobodys(self) -> bool:
@@ -213,7 +236,8 @@ def requeue_of(text: str) -> RequeueRule:
 
 def event_of(row: Row) -> Event:
     """The event of a row with EVENT_COLUMNS."""
-    marks: Any = (*row[5:11], bool(row[11]))
+    cause = None if row[12] is None else _CAUSE[row[12]]
+    marks: Any = (*row[5:11], bool(row[11]), cause)
     return Event(row[0], row[1], _KIND[row[2]], row[3], _STATUS[row[4]], *marks)
 
 
@@ -226,6 +250,7 @@ def event_params(
     *,
     first_seen_at: StoreMs | None = None,
     forced: bool = False,
+    cause: Cause | None = None,
 ) -> Params:
     """What a transition leaves behind, as the parameters of its INSERT: who held the job, and how
     its lease stood before. `after` is a row with STANDING_COLUMNS."""
@@ -247,6 +272,7 @@ def event_params(
         "beat_at": beat_at,
         "first_seen_at": first_seen_at,
         "forced": int(forced),
+        "cause": None if cause is None else cause.value,
     }
 
 

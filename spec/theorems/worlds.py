@@ -13,11 +13,12 @@ from typing import Any, Final
 from attrs import evolve
 
 from unswept.core import commands as c
+from unswept.core import job as jobs
 from unswept.core import lease as rules
 from unswept.core import replies as r
 from unswept.core import world as worlds
-from unswept.core.job import Job, Transport
-from unswept.core.lease import Lease, RequeueRule, Status
+from unswept.core.job import Job, OnOrphan, Transport
+from unswept.core.lease import Kind, Lease, RequeueRule, Status
 from unswept.core.records import changed
 from unswept.core.units import Ms, StoreMs
 from unswept.core.values import Event, Request, Result
@@ -83,16 +84,14 @@ def _world(*held: Job, used: Collection[str] = (ID,), past: Past = _NOTHING) -> 
 def _step(world: World, command: c.Command[Any], now: StoreMs) -> Step:
     """What the command comes to, as the laws look at it."""
     decision = decide(world, command, now)
-    changed_rows = tuple(
-        (world.jobs.get(change.key), change.row)
-        for change in decision.changes
-        if change.table is Table.JOBS
-    )
+    moved = [change for change in decision.changes if change.table is Table.JOBS]
+    rows = [change.row for change in moved]
+    was = [world.jobs.get(moved[0].key), *rows] if moved else []
     return Step(
         now=now,
         command=command,
         reply=decision.reply,
-        rows=changed_rows,
+        rows=tuple(zip(was, rows, strict=False)),
         jobs=world.jobs,
         events=decision.events,
         output=any(change.table is Table.OUTPUT for change in decision.changes),
@@ -203,6 +202,47 @@ def a_stale_result_leaves_one_event(lease: Lease, asked: Asked, known: bool) -> 
     world = _world(job, past=Past(stale) if known else _NOTHING)
     step = _step(world, _COMMANDS[c.Complete](asked), asked.now)
     return not step.rows and step.events == (() if known else (stale,))
+
+
+# A sweep acts on the job's policy ----------------------------------------------------------------
+
+
+def a_requeue_by_policy_is_bounded(policy: OnOrphan, attempts: int, max_attempts: int) -> bool:
+    """Only the policy requeue requeues, and only a job that was attempted less than max_attempts
+    times; any other such job, and one whose policy is fail, fails; the rest stay."""
+    follows = jobs.next_by_policy(policy, attempts, max_attempts)
+    if policy is OnOrphan.REQUEUE:
+        return follows is (Kind.REQUEUE if attempts < max_attempts else Kind.SETTLE)
+    return follows is (Kind.SETTLE if policy is OnOrphan.FAIL else None)
+
+
+def a_sweep_does_what_the_policy_says(
+    lease: Lease, asked: Asked, policy: OnOrphan, spent: bool
+) -> bool | None:
+    """A swept job stays orphaned, or in the same step is requeued or failed, as its policy says;
+    what moves it on fences its owner, and each of the two transitions leaves its own event. A
+    requeue under a cancel request cancels it."""
+    if policy is OnOrphan.REQUEUE and lease.requeue is RequeueRule.NEVER:
+        return None  # refused where it is made, and by the databases' CHECK
+    if lease.owner is None or lease.deadline is None or asked.epoch != lease.epoch:
+        return None
+    job = changed(
+        _job(lease, asked.now), on_orphan=policy, attempts=2, max_attempts=2 + (not spent)
+    )
+    step = _step(_world(job), _COMMANDS[c.Sweep](asked), asked.now)
+    if not step.rows:
+        return None
+    after = step.rows[-1][1]
+    kinds = [event.kind for event in step.events]
+    if after is None or not kept("L4", step) or not kept("L5", step):
+        return False
+    if policy is OnOrphan.MARK or policy is OnOrphan.HOLD:
+        return after.lease.status is Status.ORPHANED and kinds == [Kind.ORPHAN]
+    fenced = after.lease.epoch == lease.epoch + 1 and after.lease.owner is None
+    if policy is OnOrphan.FAIL or spent:
+        return fenced and after.lease.status is Status.FAILED and kinds[1:] == [Kind.SETTLE]
+    back = Status.QUEUED if lease.cancel_requested_at is None else Status.CANCELED
+    return fenced and after.lease.status is back and kinds[1:] == [Kind.REQUEUE]
 
 
 # An id is born once -------------------------------------------------------------------------------
@@ -409,6 +449,16 @@ THEOREMS: Final = (
         "sweep",
         c.Sweep,
         Edit(rules.orphan, "status=Status.ORPHANED, deadline=None", "beats=beats"),
+    ),
+    theorem(
+        "L5",
+        a_requeue_by_policy_is_bounded,
+        Edit(jobs.next_by_policy, "attempts >= max_attempts", "attempts > max_attempts"),
+    ),
+    theorem(
+        "L5",
+        a_sweep_does_what_the_policy_says,
+        Edit(worlds._sweep, "(*events, *further)", "tuple(events)"),
     ),
     theorem(
         "L5",

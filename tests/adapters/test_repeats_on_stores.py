@@ -533,6 +533,22 @@ j2 running A e1 b1 d53
             4     again                        -> again: j1 running A e1 b1 d53, \
 j2 running A e1 b1 d53
         """,
+        "sweep, requeueing": """
+            0     register B
+            0     admit j1 A requeueable then=requeue/2
+            101   do sweep S j1/1/1 -> j1 done
+            102   again             -> j1 stale_epoch
+            103   claim B 1
+            154   sweep S j1/3/2
+            155   again             -> j1 stale_epoch
+        """,
+        "sweep, failing": """
+            0     admit j1 A then=fail
+            101   do sweep S j1/1/1 -> j1 done
+            102   again             -> j1 stale_epoch
+            1102  evict j1/2
+            1103  again             -> j1 spent
+        """,
         "requeue": """
             0     register B
             0     admit j1 A requeueable

@@ -28,6 +28,7 @@ from unswept.core.units import Ms
 
 TERMS = Terms(Ms(90_000), Ms(300_000), Ms(90_000), Ms(45_000))
 STAMPED = {"lease_ttl_ms": 90_000, "http_grace_ms": 300_000, "confirm_ms": 45_000}
+RULES = {"requeue": "never", "transport": "process", "on_orphan": "mark", "max_attempts": None}
 NO_PROCESS = {"pid": None, "process_start": None, "boot_id": None}
 
 
@@ -70,6 +71,7 @@ class HandWritten:
             "beat_at": None if was is None else was[5],
             "first_seen_at": None,
             "forced": 0,
+            "cause": None,
         }
         self.run(self.q.put_event, params)
 
@@ -78,7 +80,7 @@ class HandWritten:
             used = {"id": job_id, "owner": "a", "joined_to": None}
             assert self.run(self.q.bear_id, {**used, "now": self.now()})
             now = self.now()
-            row = {"id": job_id, "owner": "a", "requeue": "never", "transport": "process"}
+            row = {"id": job_id, "owner": "a", **RULES}
             self.run(self.q.admit, {**row, "now": now, **STAMPED})
             request = {"job_id": job_id, "payload": b"", "principal": None, "request_key": None}
             self.run(self.q.put_request, request)
@@ -106,7 +108,7 @@ class HandWritten:
         """The head of the queue, by FOR UPDATE SKIP LOCKED."""
         with self.connection.transaction():
             now = self.now()
-            waiting = {"partition": "", "now": now, "rows": 1}
+            waiting = {"partition": "", "label_set": 0, "now": now, "rows": 1}
             rows = self.run(self.q.candidates, waiting)
             if not rows:
                 return None

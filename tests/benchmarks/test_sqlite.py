@@ -27,6 +27,7 @@ from unswept.core.replies import Accepted, Answer
 from unswept.core.units import Ms, StoreMs
 
 Q = Queries(SqliteDialect())
+RULES = {"requeue": "never", "transport": "process", "on_orphan": "mark", "max_attempts": None}
 TERMS = Terms(Ms(90_000), Ms(300_000), Ms(90_000), Ms(45_000))
 
 
@@ -63,6 +64,7 @@ class HandWritten:
                 "beat_at": None if was is None else was[5],
                 "first_seen_at": None,
                 "forced": 0,
+                "cause": None,
             },
         )
 
@@ -71,7 +73,7 @@ class HandWritten:
         now = time.time_ns() // 1_000_000
         terms = {"lease_ttl_ms": 90_000, "http_grace_ms": 300_000, "confirm_ms": 45_000}
         self.run(Q.bear_id, {"id": job_id, "owner": "a", "now": now, "joined_to": None})
-        row = {"id": job_id, "owner": "a", "now": now, "requeue": "never", "transport": "process"}
+        row = {"id": job_id, "owner": "a", "now": now, **RULES}
         self.run(Q.admit, {**row, **terms})
         request = {"job_id": job_id, "payload": b"", "principal": None, "request_key": None}
         self.run(Q.put_request, request)

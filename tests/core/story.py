@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from unswept.core import commands as c
 from unswept.core import replies as r
-from unswept.core.job import Process, Terms, Transport
+from unswept.core.job import OnOrphan, Process, Terms, Transport
 from unswept.core.lease import RequeueRule, Status
 from unswept.core.memory import MemoryStore
 from unswept.core.units import Ms, StoreMs
@@ -83,10 +83,17 @@ def _admit(words: list[str], options: Options) -> c.Admit:
         request,
         Ms(int(options.get("window", WINDOW_MS))),
         "fresh" in words,
+        *_policy(options),
     )
 
 
+def _policy(options: Options) -> tuple[OnOrphan, int | None]:
+    policy, _, most = options.get("then", "mark").partition("/")
+    return OnOrphan(policy), int(most) if most else None
+
+
 def _enqueue(words: list[str], options: Options) -> c.Enqueue:
+    policy, most = _policy(options)
     return c.Enqueue(
         words[0],
         requeue=RequeueRule.ALLOWED if "requeueable" in words else RequeueRule.NEVER,
@@ -95,6 +102,8 @@ def _enqueue(words: list[str], options: Options) -> c.Enqueue:
         queue_deadline=_time(options, "until"),
         not_before=_time(options, "from"),
         labels=_labels(options),
+        on_orphan=policy,
+        max_attempts=most,
     )
 
 

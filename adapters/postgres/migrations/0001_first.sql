@@ -60,6 +60,7 @@ CREATE TABLE {schema}.jobs (
         (status IN ('completed', 'failed', 'canceled', 'expired')) = (finished_at IS NOT NULL)
     ),
     CHECK (status <> 'orphaned' OR orphaned_at IS NOT NULL),
+    CHECK (on_orphan <> 'requeue' OR (requeue = 'allowed' AND max_attempts IS NOT NULL)),
     CHECK ((pid IS NULL) = (process_start IS NULL) AND (pid IS NULL) = (boot_id IS NULL))
 ) WITH (fillfactor = 50);
 
@@ -162,6 +163,7 @@ CREATE TABLE {schema}.events (
     beat_at bigint,
     first_seen_at bigint,
     forced smallint NOT NULL CHECK (forced IN (0, 1)),
+    cause text COLLATE "C",
     UNIQUE (job_id, epoch, kind)
 );
 

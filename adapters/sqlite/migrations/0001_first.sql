@@ -52,6 +52,7 @@ CREATE TABLE unswept_jobs (
         status = 'completed' OR status = 'failed' OR status = 'canceled' OR status = 'expired'
     ) = (finished_at IS NOT NULL)),
     CHECK (status <> 'orphaned' OR orphaned_at IS NOT NULL),
+    CHECK (on_orphan <> 'requeue' OR (requeue = 'allowed' AND max_attempts IS NOT NULL)),
     CHECK ((pid IS NULL) = (process_start IS NULL) AND (pid IS NULL) = (boot_id IS NULL))
 ) STRICT;
 
@@ -155,6 +156,7 @@ CREATE TABLE unswept_events (
     beat_at INTEGER,
     first_seen_at INTEGER,
     forced INTEGER NOT NULL CHECK (forced IN (0, 1)),
+    cause TEXT,
     UNIQUE (job_id, epoch, kind)
 ) STRICT;
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from unswept.core import commands as c
 from unswept.core import replies as r
-from unswept.core.job import Job, Process, Terms, Transport
+from unswept.core.job import Job, OnOrphan, Process, Terms, Transport
 from unswept.core.lease import Kind, RequeueRule, Status
 from unswept.core.units import Ms, StoreMs
 from unswept.core.values import Chunk, Request, Result, Stream
@@ -142,6 +142,12 @@ class Drawer:
     def transport(self) -> Transport:
         return self.random.choice(tuple(Transport))
 
+    def policy(self, rule: RequeueRule) -> tuple[OnOrphan, int | None]:
+        if rule is RequeueRule.ALLOWED and self.random.random() < 0.3:
+            return OnOrphan.REQUEUE, self.random.randint(1, 3)
+        stays = (OnOrphan.MARK, OnOrphan.MARK, OnOrphan.MARK, OnOrphan.FAIL, OnOrphan.HOLD)
+        return self.random.choice(stays), None
+
     def rule(self) -> RequeueRule:
         return self.random.choice((RequeueRule.NEVER, *[RequeueRule.ALLOWED] * 2))
 
@@ -149,22 +155,24 @@ class Drawer:
 def _admit(d: Drawer) -> c.Admit:
     window = Ms(d.random.choice((0, 25, 25)))
     fresh = d.random.random() < 0.1
-    return c.Admit(
-        d.born_id(), d.owner(), d.terms(), d.transport(), d.rule(), d.request(), window, fresh
-    )
+    rule = d.rule()
+    facts = (d.born_id(), d.owner(), d.terms(), d.transport(), rule, d.request(), window, fresh)
+    return c.Admit(*facts, *d.policy(rule))
 
 
 def _enqueue(d: Drawer) -> c.Enqueue:
+    rule = d.rule()
     return c.Enqueue(
         d.born_id(),
         d.transport(),
-        d.rule(),
+        rule,
         d.request(),
         d.random.choice(("", "", "", "p1")),
         d.random.randint(-1, 1),
         d.maybe_time(),
         d.maybe_time(),
         d.random.choice(LABELS),
+        *d.policy(rule),
     )
 
 

@@ -35,7 +35,7 @@ from unswept.adapters.sqlite.dialect import SqliteDialect
 from unswept.adapters.sqlite.schema import schema_sql
 from unswept.core import job as jobs
 from unswept.core import lease as rules
-from unswept.core.job import Job, Process, Terms, Transport
+from unswept.core.job import Job, OnOrphan, Process, Terms, Transport
 from unswept.core.lease import MOVES, Kind, Lease, RequeueRule, Status, well_formed
 from unswept.core.refusal import Refusal
 from unswept.core.units import Ms, StoreMs
@@ -359,15 +359,29 @@ def test_a_row_is_born_as_the_core_says(birth: Birth, database: sqlite3.Connecti
     """An admit and an enqueue, of both transports."""
     for transport in Transport:
         if birth.kind is Kind.ADMIT:
-            expected = jobs.admit("new", "a", transport, RequeueRule.ALLOWED, LONG, NOW)
+            expected = jobs.admit(
+                "new", "a", transport, RequeueRule.ALLOWED, OnOrphan.REQUEUE, 3, LONG, NOW
+            )
         else:
             expected = jobs.enqueue(
-                "new", transport, RequeueRule.ALLOWED, "p", -1, StoreMs(200), StoreMs(150), (), NOW
+                "new",
+                transport,
+                RequeueRule.ALLOWED,
+                OnOrphan.REQUEUE,
+                3,
+                "p",
+                -1,
+                StoreMs(200),
+                StoreMs(150),
+                (),
+                NOW,
             )
         params = {
             "id": "new",
             "owner": "a",
             "requeue": "allowed",
+            "on_orphan": "requeue",
+            "max_attempts": 3,
             "transport": transport.value,
             "partition": "p",
             "label_set": 0,
