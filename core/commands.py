@@ -33,6 +33,7 @@ from unswept.core.replies import (
     Accepted,
     Beaten,
     Claimed,
+    Counts,
     Deregistered,
     EventsPage,
     Evicted,
@@ -576,6 +577,22 @@ class ReadOutput(Command[OutputPage | Refused]):
             check_count("epoch", self.epoch)
         check_count("first", self.first)
         check_whole("limit", self.limit, 1, MAX_PAGE)
+
+
+@frozen
+class Count(Command[Counts]):
+    """How many jobs wait, are held and are orphaned, by partition, in one snapshot; of these
+    partitions, or of all that have any."""
+
+    partitions: tuple[str, ...] | None = None
+
+    def __attrs_post_init__(self) -> None:
+        """No partition twice."""
+        if self.partitions is not None:
+            check_batch("partitions", self.partitions, str)
+            for partition in self.partitions:
+                check_label("partitions", partition)
+            check_distinct("partitions", self.partitions)
 
 
 @frozen

@@ -265,6 +265,50 @@ class RequestRead:
 
 
 @frozen
+class PartitionCount:
+    """How many jobs of a partition are not over, by where they stand."""
+
+    partition: str
+    waiting: int = 0
+    """Queued, and nobody's: the depth of the queue."""
+    oldest_at: StoreMs | None = None
+    """When the oldest of those that wait was enqueued."""
+    queued: int = 0
+    """Queued, and held by an owner."""
+    running: int = 0
+    orphaned: int = 0
+
+    @property
+    def held(self) -> int:
+        """Jobs that an owner answers for."""
+        return self.queued + self.running
+
+
+@frozen
+class Counts:
+    """One look at all jobs that are not over; terminal ones are not counted."""
+
+    at: StoreMs
+    partitions: tuple[PartitionCount, ...]
+    """Those that were asked for, in that order, with zeros; else those that have such jobs, in the
+    order of their names."""
+
+    @property
+    def total(self) -> PartitionCount:
+        """The sum over these partitions, under the name of none."""
+        rows = self.partitions
+        oldest = [row.oldest_at for row in rows if row.oldest_at is not None]
+        return PartitionCount(
+            "",
+            sum(row.waiting for row in rows),
+            min(oldest, default=None),
+            sum(row.queued for row in rows),
+            sum(row.running for row in rows),
+            sum(row.orphaned for row in rows),
+        )
+
+
+@frozen
 class EventsPage:
     """Events in the order in which they were written; `next_after` continues behind them."""
 

@@ -14,7 +14,7 @@ from itertools import islice
 from types import MappingProxyType
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from unswept.core import commands as c
 from unswept.core import job as jobs
@@ -767,6 +767,34 @@ def _read_events(world: World, cmd: c.ReadEvents, now: StoreMs) -> Decision[r.Ev
     return Decision(r.EventsPage(now, page, cmd.after + len(page)))
 
 
+def _count(world: World, cmd: c.Count, now: StoreMs) -> Decision[r.Counts]:
+    rows: dict[str, r.PartitionCount] = {}
+    for job in world.jobs.values():
+        if job.lease.status not in rules.TERMINAL:
+            row = rows.get(job.partition, r.PartitionCount(job.partition))
+            rows[job.partition] = _counted(row, job)
+    return Decision(r.Counts(now, counts_of(rows, cmd.partitions)))
+
+
+def _counted(row: r.PartitionCount, job: Job) -> r.PartitionCount:
+    if job.lease.status is Status.ORPHANED:
+        return evolve(row, orphaned=row.orphaned + 1)
+    if job.lease.status is Status.RUNNING:
+        return evolve(row, running=row.running + 1)
+    if job.lease.owner is not None:
+        return evolve(row, queued=row.queued + 1)
+    oldest = job.admitted_at if row.oldest_at is None else min(row.oldest_at, job.admitted_at)
+    return evolve(row, waiting=row.waiting + 1, oldest_at=oldest)
+
+
+def counts_of(
+    rows: Mapping[str, r.PartitionCount], wanted: tuple[str, ...] | None
+) -> tuple[r.PartitionCount, ...]:
+    """The counts of the partitions that were asked for; those that have no such jobs are zero."""
+    names = sorted(rows) if wanted is None else wanted
+    return tuple(rows.get(name, r.PartitionCount(name)) for name in names)
+
+
 # What the deciders share ------------------------------------------------------------------------
 
 
@@ -882,6 +910,7 @@ _DECIDERS: Final[Mapping[type, _Decider]] = MappingProxyType(
         c.Find: _find,
         c.ReadRequest: _read_request,
         c.ReadOutput: _read_output,
+        c.Count: _count,
         c.ReadEvents: _read_events,
     }
 )

@@ -183,6 +183,7 @@ SEARCH: Final = _pairs(
         c.Find: "found absent",
         c.ReadRequest: "read absent",
         c.ReadOutput: "none some",
+        c.Count: "none some",
         c.ReadEvents: "none some",
     }
 )
@@ -219,6 +220,8 @@ def outcomes(reply: Any) -> Iterator[str]:
             yield _amount(reply.chunks, reply.more)
         case r.EventsPage():
             yield _amount(reply.events, more=False)
+        case r.Counts():
+            yield "none" if reply.total == r.PartitionCount("") else "some"
         case r.Instances():
             yield _amount(reply.instances, more=False)
         case r.RequestRead():
@@ -344,6 +347,7 @@ class Lockstep:
             for epoch in range(latest + 1):
                 self._both(c.ReadOutput(job_id, epoch))
         self._both(c.ListInstances())
+        self._both(c.Count())
         self._both(c.LookOverdue(Ms(1), Ms(1), Ms(0)))
         for after in (None, *self.job_ids):
             self._both(c.Suspects(after, limit=10))
@@ -1010,6 +1014,10 @@ def _read_output(draw: Draw, sight: Sight, fits: Fits) -> c.ReadOutput:
     return c.ReadOutput(job_id, _pick(draw, None, 1, 2), _pick(draw, 0, 1), _pick(draw, 1, 2, 100))
 
 
+def _count(draw: Draw, sight: Sight, fits: Fits) -> c.Count:
+    return c.Count(_pick(draw, None, PARTITIONS, ("gpu",), ("none", "gpu")))
+
+
 def _read_events(draw: Draw, sight: Sight, fits: Fits) -> c.ReadEvents:
     return c.ReadEvents(_pick(draw, 0, 1, 5, 200), _pick(draw, 1, 3, 1_000))
 
@@ -1042,6 +1050,7 @@ ASKS: Final[Mapping[type, tuple[int, Fits, Ask]]] = MappingProxyType(
         c.Find: (1, _any, _find),
         c.ReadRequest: (1, _any, _read_request),
         c.ReadOutput: (3, _printed, _read_output),
+        c.Count: (1, _any, _count),
         c.ReadEvents: (1, _any, _read_events),
     }
 )

@@ -67,6 +67,7 @@ READS: Final = frozenset(
         c.ReadRequest,
         c.ReadOutput,
         c.ReadEvents,
+        c.Count,
         c.ListInstances,
     }
 )

@@ -158,6 +158,16 @@ class Queries:
             f" WHERE i.id = :id"
         )
 
+        self.count_jobs = self._text(
+            f"SELECT partition, 'waiting', count(*), min(admitted_at) FROM {jobs}"
+            f" WHERE {NOBODYS} GROUP BY partition"
+            f" UNION ALL SELECT partition, status, count(*), NULL FROM {jobs}"
+            f" WHERE {OWNED} GROUP BY partition, status"
+            f" UNION ALL SELECT partition, status, count(*), NULL FROM {jobs}"
+            f" WHERE status = 'orphaned' GROUP BY partition, status"
+        )
+        """One statement, and so one snapshot; each part goes by its partial index."""
+
     def _queue(self, before: str) -> None:
         jobs, label_sets = self._jobs, self._table("label_sets")
         here = f"{NOBODYS} AND partition = :partition AND label_set ="

@@ -51,6 +51,7 @@ _READS: Final[Mapping[type, Callable[[Queries, Any], Script[Any]]]] = MappingPro
         c.Find: reads.find,
         c.ReadRequest: reads.read_request,
         c.ReadOutput: reads.read_output,
+        c.Count: reads.count_jobs,
         c.ReadEvents: reads.read_events,
     }
 )

@@ -695,6 +695,14 @@ j2 running A e1 b1 d53
             6     release j1 A 1
             7     again       -> e2: -
         """,
+        "count": """
+            0     admit j1 A
+            1     enqueue j2 in=gpu
+            2     do count -> - 0/1+0/0, gpu 1@1/0+0/0
+            3     again    -> - 0/1+0/0, gpu 1@1/0+0/0
+            4     complete j1 A 1 completed
+            5     again    -> gpu 1@1/0+0/0
+        """,
         "events": """
             0     admit j1 A
             1     do events -> admit/1

@@ -190,6 +190,7 @@ VERBS: Final = MappingProxyType[str, Callable[[list[str], Options], c.Command[An
         "print": lambda words, options: c.ReadOutput(
             words[0], int(words[1]) if len(words) > 1 else None
         ),
+        "count": lambda words, options: c.Count(tuple(words) or None),
         "events": lambda words, options: c.ReadEvents(),
     }
 )
@@ -235,9 +236,17 @@ def shown(reply: Any) -> str:
         case r.OutputPage():
             text = " ".join(chunk.data.decode() for chunk in reply.chunks)
             return f"e{reply.epoch}: {text or '-'}"
+        case r.Counts():
+            return _listed(counted(row) for row in reply.partitions)
         case r.EventsPage():
             return _listed(f"{event.kind}/{event.epoch}" for event in reply.events)
     raise TypeError(f"no words for {reply!r}")
+
+
+def counted(row: r.PartitionCount) -> str:
+    """How many wait (and since when), are held queued + running, and are orphaned."""
+    oldest = "" if row.oldest_at is None else f"@{row.oldest_at}"
+    return f"{row.partition or '-'} {row.waiting}{oldest}/{row.queued}+{row.running}/{row.orphaned}"
 
 
 def standing(row: r.Standing) -> str:

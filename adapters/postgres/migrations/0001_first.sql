@@ -84,6 +84,10 @@ CREATE INDEX jobs_claimed ON {schema}.jobs (owner, claim_no, id)
 CREATE INDEX jobs_ended ON {schema}.jobs (finished_at, id)
     WHERE finished_at IS NOT NULL;
 
+-- Orphans, for whoever counts and judges them.
+CREATE INDEX jobs_orphaned ON {schema}.jobs (orphaned_at, id)
+    WHERE status = 'orphaned';
+
 -- Ids that have been used, for ever: nothing is deleted from here.
 CREATE TABLE {schema}.job_ids (
     id text COLLATE "C" PRIMARY KEY,

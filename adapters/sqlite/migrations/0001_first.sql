@@ -77,6 +77,10 @@ CREATE INDEX unswept_jobs_claimed ON unswept_jobs (owner, claim_no, id)
 CREATE INDEX unswept_jobs_ended ON unswept_jobs (finished_at, id)
     WHERE finished_at IS NOT NULL;
 
+-- Orphans, for whoever counts and judges them.
+CREATE INDEX unswept_jobs_orphaned ON unswept_jobs (orphaned_at, id)
+    WHERE status = 'orphaned';
+
 -- Ids that have been used, for ever: nothing is deleted from here.
 CREATE TABLE unswept_job_ids (
     id TEXT NOT NULL PRIMARY KEY,

@@ -311,10 +311,19 @@ _DRAW: dict[type[c.Command[Any]], Callable[[Drawer], c.Command[Any]]] = {
     c.Find: lambda d: c.Find(d.job_id()),
     c.ReadRequest: lambda d: c.ReadRequest(d.job_id()),
     c.ReadOutput: _read_output,
+    c.Count: lambda d: c.Count(d.random.choice((None, ("p1", "none"), ("",)))),
     c.ReadEvents: _read_events,
 }
 _KINDS = tuple(_DRAW)
-_READERS = (c.ListInstances, c.Find, c.ReadRequest, c.ReadEvents, c.Suspects, c.LookOverdue)
+_READERS = (
+    c.Count,
+    c.ListInstances,
+    c.Find,
+    c.ReadRequest,
+    c.ReadEvents,
+    c.Suspects,
+    c.LookOverdue,
+)
 _WEIGHT = {
     **dict.fromkeys(_READERS, 0.5),
     **dict.fromkeys((c.Deregister, c.ForgetInstances, c.ForgetKeys), 0.3),

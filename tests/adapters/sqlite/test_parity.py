@@ -55,6 +55,7 @@ ForgetKeys       none; some
 Find             with result; without result; absent; spent
 ReadRequest      requestread; absent; spent
 ReadOutput       none; some; more; absent; spent
+Count            counts
 ReadEvents       eventspage
 """
 
