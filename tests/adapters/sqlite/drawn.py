@@ -143,10 +143,9 @@ class Drawer:
         return self.random.choice(tuple(Transport))
 
     def policy(self, rule: RequeueRule) -> tuple[OnOrphan, int | None]:
-        if rule is RequeueRule.ALLOWED and self.random.random() < 0.3:
+        if rule is RequeueRule.ALLOWED and self.random.random() < 0.12:
             return OnOrphan.REQUEUE, self.random.randint(1, 3)
-        stays = (OnOrphan.MARK, OnOrphan.MARK, OnOrphan.MARK, OnOrphan.FAIL, OnOrphan.HOLD)
-        return self.random.choice(stays), None
+        return self.random.choice((*[OnOrphan.MARK] * 8, OnOrphan.FAIL, OnOrphan.HOLD)), None
 
     def rule(self) -> RequeueRule:
         return self.random.choice((RequeueRule.NEVER, *[RequeueRule.ALLOWED] * 2))
@@ -327,7 +326,8 @@ _READERS = (
 _WEIGHT = {
     **dict.fromkeys(_READERS, 0.5),
     **dict.fromkeys((c.Deregister, c.ForgetInstances, c.ForgetKeys), 0.3),
-    **dict.fromkeys((c.RequestCancel, c.Withdraw), 0.5),
+    c.RequestCancel: 1.0,
+    c.Withdraw: 0.5,
     **dict.fromkeys((c.Requeue, c.Settle, c.Complete, c.Release, c.Output), 1.5),
     **dict.fromkeys((c.Claim, c.Start, c.Heartbeat, c.Register), 2.0),
     **dict.fromkeys((c.Admit, c.Enqueue, c.Sweep), 3.0),
