@@ -25,16 +25,21 @@ from unswept.core.checks import (
     check_time,
     check_whole,
     shown,
+    storable_text,
 )
 from unswept.core.errors import MisuseError
 from unswept.core.job import OnOrphan, Process, Terms, Transport
 from unswept.core.lease import OUTCOMES, SETTLEMENTS, RequeueRule, Status
 from unswept.core.replies import (
     Accepted,
+    Acknowledged,
     Beaten,
     Claimed,
+    Consumers,
     Counts,
+    DeadLettersPage,
     Deregistered,
+    EventsLeased,
     EventsPage,
     Evicted,
     Forgotten,
@@ -604,6 +609,71 @@ class ReadEvents(Command[EventsPage]):
 
     def __attrs_post_init__(self) -> None:
         """Where to begin and how many."""
+        check_count("after", self.after)
+        check_whole("limit", self.limit, 1, MAX_PAGE)
+
+
+# What consumers of events say ---------------------------------------------------------------------
+
+
+@frozen
+class LeaseEvents(Command[EventsLeased | Refused]):
+    """Takes a consumer's lease, or keeps it: whoever holds it reads the events behind its position
+    and acknowledges them. A consumer that is not known begins before the first event. Repeats by
+    (consumer, holder), stamping the lease anew."""
+
+    consumer: str
+    holder: str
+    lease_ms: Ms
+
+    def __attrs_post_init__(self) -> None:
+        """Ids and a duration."""
+        check_id("consumer", self.consumer)
+        check_id("holder", self.holder)
+        check_duration("lease_ms", self.lease_ms)
+
+
+@frozen
+class Acknowledge(Command[Acknowledged | Refused]):
+    """Moves a consumer's position to event number `upto`, by the newest token only, also where its
+    lease has run out and nobody has taken it since. With `error` that event is made a dead letter;
+    with `last` the lease is given back. Repeats by (consumer, token, upto)."""
+
+    consumer: str
+    token: int
+    upto: int
+    last: bool = False
+    error: str | None = None
+    """Free text; NUL and lone surrogates become U+FFFD."""
+
+    def __attrs_post_init__(self) -> None:
+        """An id, a token from 1, a number and a text that every store can keep."""
+        check_id("consumer", self.consumer)
+        check_whole("token", self.token, 1, MAX_COUNT)
+        check_count("upto", self.upto)
+        check_bool("last", self.last)
+        if self.error is not None:
+            if not isinstance(self.error, str):
+                raise MisuseError(f"error must be a string, got {shown(self.error)}")
+            object.__setattr__(self, "error", storable_text(self.error))
+
+
+@frozen
+class ListConsumers(Command[Consumers]):
+    """All consumers, and how far they have come."""
+
+
+@frozen
+class ReadDeadLetters(Command[DeadLettersPage]):
+    """A consumer's dead letters behind number `after`."""
+
+    consumer: str
+    after: int = 0
+    limit: int = 1_000
+
+    def __attrs_post_init__(self) -> None:
+        """Whose, where to begin and how many."""
+        check_id("consumer", self.consumer)
         check_count("after", self.after)
         check_whole("limit", self.limit, 1, MAX_PAGE)
 

@@ -8,6 +8,7 @@ from attrs import frozen
 
 from unswept.core.job import Job, Process, Transport
 from unswept.core.lease import Kind, RequeueRule, Status
+from unswept.core.outbox import Consumer, DeadLetter
 from unswept.core.refusal import Refusal
 from unswept.core.units import Ms, StoreMs
 from unswept.core.values import Chunk, Event, Instance, Request, Result
@@ -315,6 +316,49 @@ class EventsPage:
     at: StoreMs
     events: tuple[Event, ...]
     next_after: int
+
+
+@frozen
+class EventsLeased:
+    """The consumer's lease is the holder's: read behind `position`, acknowledge with `token`."""
+
+    at: StoreMs
+    token: int
+    position: int
+    attempts: int
+    """Grants since the position last moved; see `outbox.how_many`."""
+    expires_at: StoreMs
+    renewed: bool
+    """It was the holder's already."""
+
+
+@frozen
+class Acknowledged:
+    """So far the consumer has come."""
+
+    at: StoreMs
+    position: int
+    repeated: bool
+    """Nothing moved: it had been acknowledged before."""
+
+
+@frozen
+class Consumers:
+    """All consumers in the order of their names, and the number of the newest event."""
+
+    at: StoreMs
+    newest: int
+    consumers: tuple[Consumer, ...]
+
+
+@frozen
+class DeadLettersPage:
+    """A consumer's dead letters in the order of their numbers; `more` says that the page ended
+    before they did."""
+
+    at: StoreMs
+    letters: tuple[DeadLetter, ...]
+    more: bool
 
 
 @frozen

@@ -14,14 +14,16 @@ from itertools import islice
 from types import MappingProxyType
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from unswept.core import commands as c
 from unswept.core import job as jobs
 from unswept.core import lease as rules
+from unswept.core import outbox
 from unswept.core import replies as r
 from unswept.core.job import Job, OnOrphan
 from unswept.core.lease import Kind, Status
+from unswept.core.outbox import Consumer, DeadLetter
 from unswept.core.records import changed
 from unswept.core.refusal import Refusal
 from unswept.core.units import Ms, StoreMs
@@ -41,6 +43,8 @@ class Table(StrEnum):
     RESULTS = "results"
     OUTPUT = "output"
     INSTANCES = "instances"
+    CONSUMERS = "consumers"
+    LETTERS = "dead_letters"
 
 
 @frozen
@@ -68,6 +72,10 @@ EventKey = tuple[str, int, Kind]
 """(job id, epoch, kind)."""
 ChunkId = tuple[int, int]
 """(epoch, chunk number)."""
+
+
+LetterId = tuple[str, int]
+"""(consumer, event number)."""
 
 
 class Change(NamedTuple):
@@ -106,6 +114,8 @@ class World:
     """Queued jobs that are nobody's."""
     ended: Collection[str]
     """Terminal jobs."""
+    consumers: Mapping[str, Consumer] = field(factory=dict)
+    letters: Mapping[LetterId, DeadLetter] = field(factory=dict)
 
     @classmethod
     def empty(cls) -> World:
@@ -135,6 +145,8 @@ _TABLE_FIELDS: Final[Mapping[Table, str]] = MappingProxyType(
         Table.RESULTS: "results",
         Table.OUTPUT: "output",
         Table.INSTANCES: "instances",
+        Table.CONSUMERS: "consumers",
+        Table.LETTERS: "letters",
     }
 )
 _SETS: Final = ("owned", "waiting", "ended")
@@ -795,6 +807,55 @@ def counts_of(
     return tuple(rows.get(name, r.PartitionCount(name)) for name in names)
 
 
+# What consumers of events say -------------------------------------------------------------------
+
+
+def _lease_events(
+    world: World, cmd: c.LeaseEvents, now: StoreMs
+) -> Decision[r.EventsLeased | r.Refused]:
+    known = world.consumers.get(cmd.consumer)
+    row = outbox.grant(known, cmd.consumer, cmd.holder, cmd.lease_ms, now)
+    if isinstance(row, Refusal):
+        return Decision(r.Refused(now, row, None))
+    return Decision(leased(known, row, now), (Change(Table.CONSUMERS, row.name, row),))
+
+
+def leased(known: Consumer | None, row: Consumer, now: StoreMs) -> r.EventsLeased:
+    """What a grant comes to."""
+    renewed = known is not None and known.token == row.token
+    return r.EventsLeased(now, row.token, row.position, row.attempts, row.expires_at, renewed)
+
+
+def _acknowledge(
+    world: World, cmd: c.Acknowledge, now: StoreMs
+) -> Decision[r.Acknowledged | r.Refused]:
+    known = world.consumers.get(cmd.consumer)
+    if known is None:
+        return Decision(r.Refused(now, Refusal.ABSENT, None))
+    row = outbox.acknowledge(known, cmd.token, cmd.upto, len(world.events), cmd.last)
+    if isinstance(row, Refusal):
+        return Decision(r.Refused(now, row, None))
+    changes = [] if row == known else [Change(Table.CONSUMERS, row.name, row)]
+    moved = row.position > known.position
+    if moved and cmd.error is not None:
+        letter = DeadLetter(row.name, row.position, now, known.attempts, cmd.error)
+        changes.append(Change(Table.LETTERS, (row.name, row.position), letter))
+    return Decision(r.Acknowledged(now, row.position, repeated=not moved), tuple(changes))
+
+
+def _list_consumers(world: World, cmd: c.ListConsumers, now: StoreMs) -> Decision[r.Consumers]:
+    rows = tuple(world.consumers[name] for name in sorted(world.consumers))
+    return Decision(r.Consumers(now, len(world.events), rows))
+
+
+def _read_dead_letters(
+    world: World, cmd: c.ReadDeadLetters, now: StoreMs
+) -> Decision[r.DeadLettersPage]:
+    wanted = sorted(key for key in world.letters if key[0] == cmd.consumer and key[1] > cmd.after)
+    page = tuple(world.letters[key] for key in wanted[: cmd.limit])
+    return Decision(r.DeadLettersPage(now, page, more=len(wanted) > cmd.limit))
+
+
 # What the deciders share ------------------------------------------------------------------------
 
 
@@ -912,6 +973,10 @@ _DECIDERS: Final[Mapping[type, _Decider]] = MappingProxyType(
         c.ReadOutput: _read_output,
         c.Count: _count,
         c.ReadEvents: _read_events,
+        c.LeaseEvents: _lease_events,
+        c.Acknowledge: _acknowledge,
+        c.ListConsumers: _list_consumers,
+        c.ReadDeadLetters: _read_dead_letters,
     }
 )
 

@@ -183,6 +183,10 @@ SEARCH: Final = _pairs(
         c.Find: "found absent",
         c.ReadRequest: "read absent",
         c.ReadOutput: "none some",
+        c.LeaseEvents: "granted renewed leased",
+        c.Acknowledge: "moved repeated stale_token ahead absent",
+        c.ListConsumers: "none some",
+        c.ReadDeadLetters: "none some",
         c.Count: "none some",
         c.ReadEvents: "none some",
     }
@@ -220,6 +224,14 @@ def outcomes(reply: Any) -> Iterator[str]:
             yield _amount(reply.chunks, reply.more)
         case r.EventsPage():
             yield _amount(reply.events, more=False)
+        case r.EventsLeased():
+            yield "renewed" if reply.renewed else "granted"
+        case r.Acknowledged():
+            yield "repeated" if reply.repeated else "moved"
+        case r.Consumers():
+            yield _amount(reply.consumers, more=False)
+        case r.DeadLettersPage():
+            yield _amount(reply.letters, reply.more)
         case r.Counts():
             yield "none" if reply.total == r.PartitionCount("") else "some"
         case r.Instances():
@@ -348,6 +360,9 @@ class Lockstep:
                 self._both(c.ReadOutput(job_id, epoch))
         self._both(c.ListInstances())
         self._both(c.Count())
+        self._both(c.ListConsumers())
+        for name in self.pure.world.consumers:
+            self._both(c.ReadDeadLetters(name))
         self._both(c.LookOverdue(Ms(1), Ms(1), Ms(0)))
         for after in (None, *self.job_ids):
             self._both(c.Suspects(after, limit=10))
@@ -679,6 +694,7 @@ JOB_IDS: Final = (
     *("null", "--", "[1]", "a" * 200),
 )
 INSTANCES: Final = ("ann", "bob", "Ann")
+CONSUMERS: Final = ("billing", "mail")
 PARTITIONS: Final = ("", "gpu")
 POLICIES: Final = (_TERMS, _OTHER_TERMS)
 
@@ -828,7 +844,7 @@ def _printed(sight: Sight, job: Job) -> bool:
 
 def _register(draw: Draw, sight: Sight, fits: Fits) -> c.Register:
     claim_no = _mostly(draw, 0, 3)
-    facts = ("runner", "host", _pick(draw, None, 7), claim_no, _mostly(draw, None, 1, 2))
+    facts = ("runner", "host", _pick(draw, None, 7), claim_no, _pick(draw, None, None, 1))
     return c.Register(_pick(draw, *INSTANCES), *facts)
 
 
@@ -1014,6 +1030,31 @@ def _read_output(draw: Draw, sight: Sight, fits: Fits) -> c.ReadOutput:
     return c.ReadOutput(job_id, _pick(draw, None, 1, 2), _pick(draw, 0, 1), _pick(draw, 1, 2, 100))
 
 
+def _lease_events(draw: Draw, sight: Sight, fits: Fits) -> c.LeaseEvents:
+    name = _mostly(draw, *CONSUMERS)
+    row = sight.world.consumers.get(name)
+    known = INSTANCES[0] if row is None or row.holder is None else row.holder
+    return c.LeaseEvents(name, _mostly(draw, known, *INSTANCES), Ms(_pick(draw, 1, 40, 200)))
+
+
+def _acknowledge(draw: Draw, sight: Sight, fits: Fits) -> c.Acknowledge:
+    name = _mostly(draw, *CONSUMERS)
+    row = sight.world.consumers.get(name)
+    token, position = (1, 0) if row is None else (row.token, row.position)
+    newest = len(sight.world.events)
+    upto = _pick(draw, min(position + 1, newest), position, newest, newest + 1)
+    error = _pick(draw, None, "went\0wrong")
+    return c.Acknowledge(name, max(1, _near(draw, token)), upto, _mostly(draw, False, True), error)
+
+
+def _list_consumers(draw: Draw, sight: Sight, fits: Fits) -> c.ListConsumers:
+    return c.ListConsumers()
+
+
+def _read_dead_letters(draw: Draw, sight: Sight, fits: Fits) -> c.ReadDeadLetters:
+    return c.ReadDeadLetters(_mostly(draw, *CONSUMERS), _pick(draw, 0, 0, 3), _pick(draw, 1, 100))
+
+
 def _count(draw: Draw, sight: Sight, fits: Fits) -> c.Count:
     return c.Count(_pick(draw, None, PARTITIONS, ("gpu",), ("none", "gpu")))
 
@@ -1030,7 +1071,7 @@ ASKS: Final[Mapping[type, tuple[int, Fits, Ask]]] = MappingProxyType(
         c.Admit: (8, _any, _admit),
         c.Enqueue: (6, _any, _enqueue),
         c.Withdraw: (2, _queued, _withdraw),
-        c.Claim: (8, _claimable, _claim),
+        c.Claim: (10, _claimable, _claim),
         c.Start: (6, _unstarted, _start),
         c.Heartbeat: (6, _owned, _heartbeat),
         c.Output: (4, _writable, _output),
@@ -1050,6 +1091,10 @@ ASKS: Final[Mapping[type, tuple[int, Fits, Ask]]] = MappingProxyType(
         c.Find: (1, _any, _find),
         c.ReadRequest: (1, _any, _read_request),
         c.ReadOutput: (3, _printed, _read_output),
+        c.LeaseEvents: (2, _any, _lease_events),
+        c.Acknowledge: (3, _any, _acknowledge),
+        c.ListConsumers: (1, _any, _list_consumers),
+        c.ReadDeadLetters: (3, _any, _read_dead_letters),
         c.Count: (1, _any, _count),
         c.ReadEvents: (1, _any, _read_events),
     }
@@ -1082,6 +1127,7 @@ def _instants(world: World) -> Iterator[int]:
             yield from (job.finished_at + RETENTION_MS, job.finished_at + LATE_OUTPUT_MS)
     yield from (row.admitted_at + WINDOW_MS for row in world.keys.values())
     yield from (row.seen_at + INSTANCE_GC_MS for row in world.instances.values())
+    yield from (row.expires_at for row in world.consumers.values())
 
 
 # The machine ------------------------------------------------------------------------------------
@@ -1153,7 +1199,7 @@ _STEPS: Final = (
 
 # The case ---------------------------------------------------------------------------------------
 
-EXAMPLES: Final = 100
+EXAMPLES: Final = 130
 STEPS: Final = 80
 
 

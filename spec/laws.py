@@ -68,6 +68,8 @@ READS: Final = frozenset(
         c.ReadOutput,
         c.ReadEvents,
         c.Count,
+        c.ListConsumers,
+        c.ReadDeadLetters,
         c.ListInstances,
     }
 )

@@ -15,8 +15,10 @@ from attrs import evolve
 from unswept.adapters.sql.dialect import Dialect
 from unswept.adapters.sql.rows import (
     BEFORE_COLUMNS,
+    CONSUMER_COLUMNS,
     EVENT_COLUMNS,
     INSTANCE_COLUMNS,
+    LETTER_COLUMNS,
     RESULT_COLUMNS,
     STANDING_COLUMNS,
     SUSPECT_COLUMNS,
@@ -49,6 +51,7 @@ class Queries:
         self._jobs_read()
         self._riders()
         self._instances()
+        self._outbox()
 
     def _text(self, sql: str) -> str:
         return self.dialect.text(" ".join(sql.split()))
@@ -308,6 +311,35 @@ class Queries:
         self.forget_instance = self._text(
             f"DELETE FROM {instances} WHERE id = :id AND seen_at = :seen_at"
             f" AND seen_at + :instance_gc_ms < :now RETURNING id"
+        )
+
+    # Consumers of events ------------------------------------------------------------------------
+
+    def _outbox(self) -> None:
+        consumers, letters = self._table("consumers"), self._table("dead_letters")
+        columns = listed(CONSUMER_COLUMNS)
+        self.lock_consumer = self._text(
+            f"SELECT {columns} FROM {consumers} WHERE name = :name {self.dialect.for_update}"
+        )
+        values = ", ".join(f":{name}" for name in CONSUMER_COLUMNS)
+        self.begin_consumer = self._text(
+            f"INSERT INTO {consumers} ({columns}) VALUES ({values})"
+            f" ON CONFLICT (name) DO NOTHING RETURNING name"
+        )
+        self.move_consumer = self._text(
+            f"UPDATE {consumers} SET position = :position, token = :token, holder = :holder,"
+            f" expires_at = :expires_at, attempts = :attempts WHERE name = :name"
+        )
+        self.newest_event = self._text(f"SELECT COALESCE(max(seq), 0) FROM {self._table('events')}")
+        self.list_consumers = self._text(
+            f"SELECT (SELECT COALESCE(max(seq), 0) FROM {self._table('events')}) AS newest,"
+            f" {listed(CONSUMER_COLUMNS, 'k')} FROM (SELECT 1 AS one) AS one"
+            f" LEFT JOIN {consumers} AS k ON one = 1 ORDER BY name"
+        )
+        self.put_letter = self._insert(letters, LETTER_COLUMNS)
+        self.read_letters = self._text(
+            f"SELECT {listed(LETTER_COLUMNS)} FROM {letters} WHERE consumer = :consumer"
+            f" AND number > :after ORDER BY number LIMIT :rows"
         )
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 from unswept.adapters.sql.steps import Params, Row
 from unswept.core.job import Job, OnOrphan, Process, Terms, Transport
 from unswept.core.lease import Kind, Lease, RequeueRule, Status
+from unswept.core.outbox import Consumer, DeadLetter
 from unswept.core.replies import Standing, Suspect
 from unswept.core.units import StoreMs
 from unswept.core.values import Cause, Chunk, Event, Instance, Request, Result, Stream
@@ -110,6 +111,9 @@ INSTANCE_COLUMNS: Final = (
     "claim_no",
     "max_held",
 )
+
+CONSUMER_COLUMNS: Final = ("name", "position", "token", "holder", "expires_at", "attempts")
+LETTER_COLUMNS: Final = ("consumer", "number", "at", "attempts", "error")
 
 # Looking a member up by its text is several times as fast as calling the enum.
 _STATUS: Final = {member.value: member for member in Status}
@@ -222,6 +226,16 @@ def chunk_of(row: Row) -> Chunk:
 def instance_of(row: Row) -> Instance:
     """The instance of a row with INSTANCE_COLUMNS."""
     return Instance(*row)
+
+
+def consumer_of(row: Row) -> Consumer:
+    """The consumer of a row with CONSUMER_COLUMNS."""
+    return Consumer(*row)
+
+
+def letter_of(row: Row) -> DeadLetter:
+    """The dead letter of a row with LETTER_COLUMNS."""
+    return DeadLetter(*row)
 
 
 def transport_of(text: str) -> Transport:

@@ -412,7 +412,7 @@ THEOREMS: Final = (
     _leaves_one_event(
         "orphan",
         c.Sweep,
-        Edit(worlds._sweep, "tuple(changes), tuple(events)", "tuple(changes), ()"),
+        Edit(worlds._sweep, "(*events, *further)", "()"),
     ),
     _repeats(
         "completion",

@@ -137,6 +137,7 @@ def _unstamped(job: Job) -> Job:
 MAY_TOUCH: Final = MappingProxyType[type, Mapping[str, Callable[[Any], Any]]](
     {
         c.Register: {"instances": _unseen},
+        c.LeaseEvents: {"consumers": lambda row: changed(row, expires_at=StoreMs(0))},
         # A beat that comes twice stamps twice.
         c.Heartbeat: {"instances": _unseen, "jobs": _unstamped},
     }
@@ -694,6 +695,39 @@ j2 running A e1 b1 d53
             5     again       -> e1: text more
             6     release j1 A 1
             7     again       -> e2: -
+        """,
+        "lease of a consumer": """
+            0     do lease mail A -> leased: token 1 behind 0 until 50, attempt 1
+            1     again           -> renewed: token 1 behind 0 until 51, attempt 1
+            52    lease mail B
+            53    again           -> refused leased
+        """,
+        "acknowledge": """
+            0     admit j1 A
+            0     start j1 A 1
+            0     lease mail A
+            1     do ack mail 1 1 -> moved: 1
+            2     again           -> repeated: 1
+            3     ack mail 1 2
+            4     again           -> repeated: 2
+            52    lease mail B
+            53    again           -> refused stale_token
+        """,
+        "acknowledge, giving back": """
+            0     admit j1 A
+            0     lease mail A
+            1     do ack mail 1 1 last -> moved: 1
+            2     again                -> repeated: 1
+        """,
+        "dead letter": """
+            0     admit j1 A
+            0     lease mail A
+            1     do ack mail 1 1 error=broken -> moved: 1
+            2     again                        -> repeated: 1
+            3     do letters mail              -> 1 broken
+            4     again                        -> 1 broken
+            5     do consumers                 -> mail 1/1
+            6     again                        -> mail 1/1
         """,
         "count": """
             0     admit j1 A

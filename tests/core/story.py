@@ -157,6 +157,11 @@ def _register(words: list[str], options: Options) -> c.Register:
     return c.Register(words[0], claim_no=int(options.get("claims", 0)), max_held=budget)
 
 
+def _acknowledge(words: list[str], options: Options) -> c.Acknowledge:
+    name, token, upto = words[:3]
+    return c.Acknowledge(name, int(token), int(upto), "last" in words, options.get("error"))
+
+
 VERBS: Final = MappingProxyType[str, Callable[[list[str], Options], c.Command[Any]]](
     {
         "register": _register,
@@ -190,6 +195,10 @@ VERBS: Final = MappingProxyType[str, Callable[[list[str], Options], c.Command[An
         "print": lambda words, options: c.ReadOutput(
             words[0], int(words[1]) if len(words) > 1 else None
         ),
+        "lease": lambda words, options: c.LeaseEvents(words[0], words[1], Ms(50)),
+        "ack": _acknowledge,
+        "consumers": lambda words, options: c.ListConsumers(),
+        "letters": lambda words, options: c.ReadDeadLetters(words[0]),
         "count": lambda words, options: c.Count(tuple(words) or None),
         "events": lambda words, options: c.ReadEvents(),
     }
@@ -236,6 +245,16 @@ def shown(reply: Any) -> str:
         case r.OutputPage():
             text = " ".join(chunk.data.decode() for chunk in reply.chunks)
             return f"e{reply.epoch}: {text or '-'}"
+        case r.EventsLeased():
+            word = "renewed" if reply.renewed else "leased"
+            stands = f"token {reply.token} behind {reply.position} until {reply.expires_at}"
+            return f"{word}: {stands}, attempt {reply.attempts}"
+        case r.Acknowledged():
+            return f"{'repeated' if reply.repeated else 'moved'}: {reply.position}"
+        case r.Consumers():
+            return _listed(f"{row.name} {row.position}/{reply.newest}" for row in reply.consumers)
+        case r.DeadLettersPage():
+            return _listed(f"{row.number} {row.error}" for row in reply.letters)
         case r.Counts():
             return _listed(counted(row) for row in reply.partitions)
         case r.EventsPage():

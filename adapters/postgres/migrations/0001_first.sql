@@ -171,6 +171,26 @@ CREATE TABLE {schema}.events (
     UNIQUE (job_id, epoch, kind)
 );
 
+-- Who reads the events, and how far: a position, and the lease under which it moves.
+CREATE TABLE {schema}.consumers (
+    name text COLLATE "C" PRIMARY KEY,
+    position bigint NOT NULL CHECK (position >= 0),
+    token bigint NOT NULL CHECK (token >= 1),
+    holder text COLLATE "C",
+    expires_at bigint NOT NULL,
+    attempts bigint NOT NULL CHECK (attempts >= 0)
+) WITH (fillfactor = 50);
+
+-- Events that a consumer gave up.
+CREATE TABLE {schema}.dead_letters (
+    consumer text COLLATE "C" NOT NULL,
+    number bigint NOT NULL,
+    at bigint NOT NULL,
+    attempts bigint NOT NULL,
+    error text COLLATE "C" NOT NULL,
+    PRIMARY KEY (consumer, number)
+);
+
 -- Interned sets of labels, each a sorted JSON array; set 0 is the empty one. None is ever removed: a
 -- claim looks for jobs set by set.
 CREATE TABLE {schema}.label_sets (

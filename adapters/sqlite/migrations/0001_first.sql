@@ -164,6 +164,26 @@ CREATE TABLE unswept_events (
     UNIQUE (job_id, epoch, kind)
 ) STRICT;
 
+-- Who reads the events, and how far: a position, and the lease under which it moves.
+CREATE TABLE unswept_consumers (
+    name TEXT NOT NULL PRIMARY KEY,
+    position INTEGER NOT NULL CHECK (position >= 0),
+    token INTEGER NOT NULL CHECK (token >= 1),
+    holder TEXT,
+    expires_at INTEGER NOT NULL,
+    attempts INTEGER NOT NULL CHECK (attempts >= 0)
+) STRICT, WITHOUT ROWID;
+
+-- Events that a consumer gave up.
+CREATE TABLE unswept_dead_letters (
+    consumer TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    attempts INTEGER NOT NULL,
+    error TEXT NOT NULL,
+    PRIMARY KEY (consumer, number)
+) STRICT, WITHOUT ROWID;
+
 -- Interned sets of labels, each a sorted JSON array; set 0 is the empty one. None is ever removed: a
 -- claim looks for jobs set by set.
 CREATE TABLE unswept_label_sets (

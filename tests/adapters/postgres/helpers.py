@@ -16,15 +16,19 @@ from unswept.adapters.postgres.session import inside
 from unswept.adapters.postgres.settings import CONNECTION, Settings, settings
 from unswept.adapters.postgres.sync import drive
 from unswept.adapters.sql.rows import (
+    CONSUMER_COLUMNS,
     EVENT_COLUMNS,
     INSTANCE_COLUMNS,
     JOB_COLUMNS,
+    LETTER_COLUMNS,
     RESULT_COLUMNS,
     chunk_of,
+    consumer_of,
     event_of,
     instance_of,
     job_list,
     job_of,
+    letter_of,
     request_of,
     result_of,
 )
@@ -215,6 +219,8 @@ def tables_of(session: Session, schema: str, where: str = "") -> Mapping[str, An
         "results": {row[0]: result_of(row[1:]) for row in rows["results"]},
         "output": output,
         "instances": {row[0]: instance_of(row) for row in rows["instances"]},
+        "consumers": {row[0]: consumer_of(row) for row in rows["consumers"]},
+        "letters": {(row[0], row[1]): letter_of(row) for row in rows["dead_letters"]},
         "events": [event_of(row) for row in rows["events"]],
     }
 
@@ -236,6 +242,8 @@ _TABLES = (
     ("results", "job_id", "job_id", ("job_id", *RESULT_COLUMNS)),
     ("output", "job_id", "job_id", ("job_id", "epoch", "chunk", "stream", "data")),
     ("instances", "id", "id", INSTANCE_COLUMNS),
+    ("consumers", "name", "name", CONSUMER_COLUMNS),
+    ("dead_letters", "consumer", "number", LETTER_COLUMNS),
     ("events", "job_id", "seq", EVENT_COLUMNS),
 )
 """(table, the column that a name begins, the order, the columns)."""

@@ -142,6 +142,9 @@ class Drawer:
     def transport(self) -> Transport:
         return self.random.choice(tuple(Transport))
 
+    def consumer(self) -> str:
+        return self.random.choice(("k1", "k1", "k2"))
+
     def policy(self, rule: RequeueRule) -> tuple[OnOrphan, int | None]:
         if rule is RequeueRule.ALLOWED and self.random.random() < 0.12:
             return OnOrphan.REQUEUE, self.random.randint(1, 3)
@@ -283,6 +286,16 @@ def _read_events(d: Drawer) -> c.ReadEvents:
     return c.ReadEvents(after, d.random.choice((1, 3, 100)))
 
 
+def _acknowledge(d: Drawer) -> c.Acknowledge:
+    name, newest = d.consumer(), len(d.world.events)
+    row = d.world.consumers.get(name)
+    token, position = (1, 0) if row is None else (row.token, row.position)
+    upto = d.random.choice((position, position + 1, position + 2, newest + 1))
+    error = d.random.choice((None, "no \0"))
+    token = max(1, token - (d.random.random() < 0.2))
+    return c.Acknowledge(name, token, upto, d.random.random() < 0.3, error)
+
+
 _DRAW: dict[type[c.Command[Any]], Callable[[Drawer], c.Command[Any]]] = {
     c.Register: _register,
     c.Deregister: lambda d: c.Deregister(d.owner()),
@@ -310,11 +323,17 @@ _DRAW: dict[type[c.Command[Any]], Callable[[Drawer], c.Command[Any]]] = {
     c.Find: lambda d: c.Find(d.job_id()),
     c.ReadRequest: lambda d: c.ReadRequest(d.job_id()),
     c.ReadOutput: _read_output,
+    c.LeaseEvents: lambda d: c.LeaseEvents(d.consumer(), d.owner(), Ms(d.random.randint(1, 30))),
+    c.Acknowledge: _acknowledge,
+    c.ListConsumers: lambda d: c.ListConsumers(),
+    c.ReadDeadLetters: lambda d: c.ReadDeadLetters("k1", 0, d.random.choice((1, 9))),
     c.Count: lambda d: c.Count(d.random.choice((None, ("p1", "none"), ("",)))),
     c.ReadEvents: _read_events,
 }
 _KINDS = tuple(_DRAW)
 _READERS = (
+    c.ReadDeadLetters,
+    c.ListConsumers,
     c.Count,
     c.ListInstances,
     c.Find,
@@ -369,6 +388,12 @@ def _said(reply: Any) -> Iterator[str]:
         yield "some" if reply.count else "none"
     elif isinstance(reply, r.OutputPage):
         yield ("more" if reply.more else "some") if reply.chunks else "none"
+    elif isinstance(reply, r.EventsLeased):
+        yield "renewed" if reply.renewed else "granted"
+    elif isinstance(reply, r.Acknowledged):
+        yield "repeated" if reply.repeated else "moved"
+    elif isinstance(reply, r.DeadLettersPage):
+        yield ("more" if reply.more else "some") if reply.letters else "none"
     elif isinstance(reply, r.Found):
         yield "with result" if reply.result is not None else "without result"
     else:

@@ -10,14 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from unswept.adapters.sql.rows import (
+    CONSUMER_COLUMNS,
     EVENT_COLUMNS,
     INSTANCE_COLUMNS,
+    LETTER_COLUMNS,
     RESULT_COLUMNS,
     chunk_of,
+    consumer_of,
     event_of,
     instance_of,
     job_list,
     job_of,
+    letter_of,
     listed,
     request_of,
     result_of,
@@ -80,6 +84,14 @@ def tables_of(path: str | Path) -> Mapping[str, Any]:
                 row[0]: instance_of(row)
                 for row in read(f"SELECT {listed(INSTANCE_COLUMNS)} FROM unswept_instances")
             },
+            "consumers": {
+                row[0]: consumer_of(row)
+                for row in read(f"SELECT {listed(CONSUMER_COLUMNS)} FROM unswept_consumers")
+            },
+            "letters": {
+                (row[0], row[1]): letter_of(row)
+                for row in read(f"SELECT {listed(LETTER_COLUMNS)} FROM unswept_dead_letters")
+            },
             "events": [
                 event_of(row)
                 for row in read(f"SELECT {listed(EVENT_COLUMNS)} FROM unswept_events ORDER BY seq")
@@ -99,6 +111,8 @@ def tables_in(world: World) -> Mapping[str, Any]:
         "results": dict(world.results),
         "output": {job_id: dict(chunks) for job_id, chunks in world.output.items()},
         "instances": dict(world.instances),
+        "consumers": dict(world.consumers),
+        "letters": dict(world.letters),
         "events": list(world.events.values()),
     }
 

@@ -55,6 +55,10 @@ ForgetKeys       none; some
 Find             with result; without result; absent; spent
 ReadRequest      requestread; absent; spent
 ReadOutput       none; some; more; absent; spent
+LeaseEvents      granted; renewed; leased
+Acknowledge      moved; repeated; stale_token; ahead; absent
+ListConsumers    consumers
+ReadDeadLetters  none; some; more
 Count            counts
 ReadEvents       eventspage
 """
