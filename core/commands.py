@@ -415,13 +415,16 @@ class ExpireQueued(Command[Outcome]):
 
 @frozen
 class Suspects(Command[SuspectsPage]):
-    """One page of the suspects, in id order, behind `after`; names no row that is locked."""
+    """One page of the suspects, in id order, behind `after`; names no row that is locked. With
+    `counted` the reply says how many leases there are in all."""
 
     after: str | None = None
     limit: int = 1_000
+    counted: bool = False
 
     def __attrs_post_init__(self) -> None:
         """Where the page begins and how long it is."""
+        check_bool("counted", self.counted)
         check_optional_id("after", self.after)
         check_whole("limit", self.limit, 1, MAX_PAGE)
 

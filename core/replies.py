@@ -164,6 +164,8 @@ class SuspectsPage:
     at: StoreMs
     suspects: tuple[Suspect, ...]
     more: bool
+    held: int | None = None
+    """How many active jobs have an owner; None where it was not asked."""
 
 
 @frozen

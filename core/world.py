@@ -572,6 +572,7 @@ def _expire(world: World, cmd: c.ExpireQueued, now: StoreMs) -> Decision[c.Outco
 
 
 def _suspects(world: World, cmd: c.Suspects, now: StoreMs) -> Decision[r.SuspectsPage]:
+    held = len(world.owned) if cmd.counted else None
     rows: list[r.Suspect] = []
     for job_id in sorted(world.owned):
         if cmd.after is not None and job_id <= cmd.after:
@@ -580,9 +581,9 @@ def _suspects(world: World, cmd: c.Suspects, now: StoreMs) -> Decision[r.Suspect
         if not rules.is_suspect(job.lease, now):
             continue
         if len(rows) == cmd.limit:
-            return Decision(r.SuspectsPage(now, tuple(rows), more=True))
+            return Decision(r.SuspectsPage(now, tuple(rows), more=True, held=held))
         rows.append(_suspect(job))
-    return Decision(r.SuspectsPage(now, tuple(rows), more=False))
+    return Decision(r.SuspectsPage(now, tuple(rows), more=False, held=held))
 
 
 def _suspect(job: Job) -> r.Suspect:

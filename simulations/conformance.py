@@ -963,7 +963,8 @@ def _expire(draw: Draw, sight: Sight, fits: Fits) -> c.ExpireQueued:
 
 
 def _suspects(draw: Draw, sight: Sight, fits: Fits) -> c.Suspects:
-    return c.Suspects(_pick(draw, None, *JOB_IDS), _pick(draw, 1, 2, 1_000))
+    after, limit = _pick(draw, None, *JOB_IDS), _pick(draw, 1, 2, 1_000)
+    return c.Suspects(after, limit, counted=limit == 2)
 
 
 def _delay(draw: Draw, sight: Sight, fits: Fits) -> c.Delay:

@@ -586,7 +586,8 @@ LAWS: Final[tuple[Law, ...]] = (
     Law(
         "L13",
         "A job that is not renewed, while some instance that does not hold it stays steady, is "
-        "orphaned by h + ttl + sweep interval + window + 2 operation timeouts.",
+        "orphaned by h + ttl + sweep interval + window + 2 operation timeouts, and breaker_max_ms "
+        "more where a breaker defers.",
         Judges.NEGLECT,
         _l13,
     ),

@@ -161,6 +161,7 @@ class Queries:
             f" WHERE i.id = :id"
         )
 
+        self.count_owned = self._text(f"SELECT count(*) FROM {jobs} WHERE {OWNED}")
         self.count_jobs = self._text(
             f"SELECT partition, 'waiting', count(*), min(admitted_at) FROM {jobs}"
             f" WHERE {NOBODYS} GROUP BY partition"

@@ -39,7 +39,11 @@ def suspects(q: Queries, cmd: c.Suspects) -> Script[r.SuspectsPage]:
         q.suspects, {"now": now, "after": cmd.after or "", "rows": cmd.limit + 1}
     )
     page = tuple(suspect_of(row) for row in rows[: cmd.limit])
-    return r.SuspectsPage(now, page, more=len(rows) > cmd.limit)
+    held = None
+    if cmd.counted:
+        counted = yield Statement(q.count_owned, {})
+        held = counted[0][0]
+    return r.SuspectsPage(now, page, more=len(rows) > cmd.limit, held=held)
 
 
 def delay(q: Queries, cmd: c.Delay) -> Script[c.Outcome]:

@@ -502,7 +502,7 @@ def _sweeps(state: State) -> int:
 
 
 def _goes_out(effect: sweepers.Effect) -> bool:
-    return not isinstance(effect, sweepers.FirstSight)
+    return isinstance(effect, (sweepers.SendSuspects, sweepers.SendSweep))
 
 
 def _with_older_stamp(message: Message) -> Message:

@@ -919,6 +919,9 @@ READERS: Final[tuple[c.Command[Any], ...]] = (
     c.ReadOutput("j1"),
     c.ReadEvents(),
     c.ListInstances(),
+    c.Count(),
+    c.ListConsumers(),
+    c.ReadDeadLetters("mail"),
 )
 
 

@@ -236,7 +236,8 @@ def _sweep(d: Drawer) -> c.Sweep:
 
 
 def _suspects(d: Drawer) -> c.Suspects:
-    return c.Suspects(d.random.choice((None, None, d.job_id())), d.random.choice((1, 2, 100)))
+    limit = d.random.choice((1, 2, 100))
+    return c.Suspects(d.random.choice((None, None, d.job_id())), limit, counted=limit == 2)
 
 
 def _evict(d: Drawer) -> c.Evict:
