@@ -56,5 +56,7 @@ class Refusal(StrEnum):
     """No event has such a number yet."""
     TOO_LATE = "too_late"
     """Output came later than `late_output_ms` after the job's end. (L4)"""
+    BROKEN = "broken"
+    """The database refuses the change of this row, which is not as unswept made it."""
     BUSY = "busy"
     """Somebody has the row locked, so that it was left alone: look at it anew."""

@@ -1043,7 +1043,8 @@ def _acknowledge(draw: Draw, sight: Sight, fits: Fits) -> c.Acknowledge:
     row = sight.world.consumers.get(name)
     token, position = (1, 0) if row is None else (row.token, row.position)
     newest = len(sight.world.events)
-    upto = _pick(draw, min(position + 1, newest), position, newest, newest + 1)
+    after = min(position + 1, newest)
+    upto = _pick(draw, after, after, position, newest + 1)
     error = _pick(draw, None, "went\0wrong")
     return c.Acknowledge(name, max(1, _near(draw, token)), upto, _mostly(draw, False, True), error)
 
@@ -1092,8 +1093,8 @@ ASKS: Final[Mapping[type, tuple[int, Fits, Ask]]] = MappingProxyType(
         c.Find: (1, _any, _find),
         c.ReadRequest: (1, _any, _read_request),
         c.ReadOutput: (3, _printed, _read_output),
-        c.LeaseEvents: (2, _any, _lease_events),
-        c.Acknowledge: (3, _any, _acknowledge),
+        c.LeaseEvents: (3, _any, _lease_events),
+        c.Acknowledge: (5, _any, _acknowledge),
         c.ListConsumers: (1, _any, _list_consumers),
         c.ReadDeadLetters: (3, _any, _read_dead_letters),
         c.Count: (1, _any, _count),

@@ -25,11 +25,12 @@ from unswept.adapters.postgres.settings import (
     settings,
 )
 from unswept.adapters.postgres.sync import drive
+from unswept.adapters.sql import poison
 from unswept.adapters.sql.scripts import SCRIPTS, Entry
 from unswept.adapters.sql.steps import Script
 from unswept.core.checks import shown
 from unswept.core.commands import Command, Complete, Enqueue, Heartbeat, Outcome
-from unswept.core.errors import MisuseError, StoreUnavailableError
+from unswept.core.errors import MisuseError, StoreError, StoreUnavailableError
 
 R = TypeVar("R")
 
@@ -83,6 +84,16 @@ class PostgresStore:
 
     def execute(self, command: Command[R]) -> R:
         """Carry out one command and reply. Raises `StoreError` where the outside world fails."""
+        try:
+            return self._execute(command)
+        except StoreError as error:
+            parts = poison.parts_of(command, error)
+            if not parts:
+                raise
+        reply: Any = poison.together(command, [self.execute(part) for part in parts])
+        return reply  # type: ignore[no-any-return]
+
+    def _execute(self, command: Command[R]) -> R:
         entry = SCRIPTS.get(type(command))
         if entry is None:
             raise MisuseError(f"expected a command of unswept, got {shown(command)}")
