@@ -1035,7 +1035,7 @@ def _lease_events(draw: Draw, sight: Sight, fits: Fits) -> c.LeaseEvents:
     name = _mostly(draw, *CONSUMERS)
     row = sight.world.consumers.get(name)
     known = INSTANCES[0] if row is None or row.holder is None else row.holder
-    return c.LeaseEvents(name, _mostly(draw, known, *INSTANCES), Ms(_pick(draw, 1, 40, 200)))
+    return c.LeaseEvents(name, _pick(draw, known, *INSTANCES), Ms(_pick(draw, 1, 200, 1_000)))
 
 
 def _acknowledge(draw: Draw, sight: Sight, fits: Fits) -> c.Acknowledge:
