@@ -170,6 +170,8 @@ class Pure:
             "results": dict(world.results),
             "output": {job_id: dict(chunks) for job_id, chunks in world.output.items()},
             "instances": dict(world.instances),
+            "consumers": dict(world.consumers),
+            "letters": dict(world.letters),
             "events": dict(world.events),
         }
 
