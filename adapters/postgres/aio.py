@@ -13,21 +13,22 @@ from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
 from unswept.adapters.postgres import borrowed, schema
 from unswept.adapters.postgres.aiodrive import drive
 from unswept.adapters.postgres.dialect import DEFAULT_SCHEMA
-from unswept.adapters.postgres.errors import ConflictError, ConnectionLostError, not_connected
-from unswept.adapters.postgres.session import inside, session_of
+from unswept.adapters.postgres.errors import (
+    ConflictError,
+    ConnectionLostError,
+    NoConnectionError,
+    not_connected,
+)
 from unswept.adapters.postgres.settings import (
     CONNECTION,
     DEFAULT_CONNECTIONS,
     DEFAULT_TIMEOUT_MS,
-    POOL,
     Patience,
     Settings,
     settings,
 )
 from unswept.adapters.sql import poison
-from unswept.adapters.sql.scripts import SCRIPTS, Entry
-from unswept.adapters.sql.steps import Script
-from unswept.core.checks import shown
+from unswept.adapters.sql.scripts import Entry, entry_of, entry_within
 from unswept.core.commands import Command, Complete, Enqueue, Heartbeat, Outcome
 from unswept.core.errors import MisuseError, StoreError, StoreUnavailableError
 
@@ -97,49 +98,38 @@ class AsyncPostgresStore:
         return reply  # type: ignore[no-any-return]
 
     async def _execute(self, command: Command[R]) -> R:
-        entry = SCRIPTS.get(type(command))
-        if entry is None:
-            raise MisuseError(f"expected a command of unswept, got {shown(command)}")
+        entry = entry_of(command)
         commands, beats = await self._opened()
         pool = beats if isinstance(command, Heartbeat) else commands
         patience = Patience(self._settings.timeout_ms)
         while True:
             try:
-                return await self._try(pool, entry, command, patience.left_s)
-            except (ConflictError, ConnectionLostError) as error:
+                return await self._try(pool, entry, command, patience.ask_s)
+            except (ConflictError, ConnectionLostError, NoConnectionError) as error:
                 await asyncio.sleep(patience.pause_s(error))
 
     async def _try(self, pool: _Pool, entry: Entry, command: Command[R], wait_s: float) -> R:
         mine = self._settings
         try:
             async with pool.connection(timeout=wait_s) as connection:
-                reply: R = await drive(
-                    connection,
-                    session_of(
-                        entry.mode,
-                        lambda: entry.script(mine.queries, command),
-                        mine.clock,
-                        mine.limits,
-                    ),
-                    mine.where,
-                )
-                return reply
-        except (PoolTimeout, PoolClosed):
+                return await drive(connection, mine.session(entry, command), mine.where)
+        except PoolTimeout:
+            raise NoConnectionError(mine.no_connection) from None
+        except PoolClosed:
             raise StoreUnavailableError(mine.no_connection) from None
 
     async def execute_within(
         self, connection: psycopg.AsyncConnection[Any], command: Enqueue | Complete
     ) -> Outcome:
         """As `PostgresStore.execute_within`, on an asynchronous connection."""
-        entry = borrowed.entry_of(command)
+        entry = entry_within(command)
         mine = self._settings
         if not isinstance(connection, psycopg.AsyncConnection):
             raise MisuseError(
                 f"connection must be a psycopg.AsyncConnection, got a {type(connection).__name__}"
             )
         borrowed.check_status(connection)
-        script: Script[Outcome] = entry.script(mine.queries, command)
-        session = inside(script, mine.clock, mine.limits)
+        session = mine.session_within(entry, command)
         try:
             await drive(connection, borrowed.begin(mine.where), mine.where)
             async with connection.transaction():
@@ -185,12 +175,4 @@ async def _prepare(mine: Settings) -> None:
 
 
 def _pool(mine: Settings, size: int) -> _Pool:
-    return AsyncConnectionPool(
-        mine.conninfo,
-        kwargs=CONNECTION,
-        min_size=1,
-        max_size=size,
-        timeout=mine.timeout_ms / 1000,
-        open=False,
-        **POOL,
-    )
+    return AsyncConnectionPool(mine.conninfo, open=False, **mine.pool(size))

@@ -9,7 +9,7 @@ from psycopg.adapt import AdaptersMap
 from psycopg.rows import tuple_row
 
 from unswept.adapters.postgres.errors import translated
-from unswept.adapters.postgres.session import ADAPTERS, GIVE_UP, Batch, Rows, Session
+from unswept.adapters.postgres.session import ADAPTERS, Batch, Rows, Session
 
 T = TypeVar("T")
 
@@ -26,7 +26,7 @@ class _Cursor(psycopg.AsyncCursor[Any]):
 
 async def drive(connection: psycopg.AsyncConnection[Any], session: Session[T], where: str) -> T:
     """Carry a session out; psycopg's errors are raised as those of `unswept.core.errors`."""
-    answer: list[Rows] | None = None
+    answer: Any = None
     while True:
         try:
             batch = session.send(answer)
@@ -34,27 +34,26 @@ async def drive(connection: psycopg.AsyncConnection[Any], session: Session[T], w
             reply: T = end.value
             return reply
         try:
-            answer = await _answer(connection, batch)
+            answer = await _sent(connection, batch)
         except psycopg.Error as error:
             lost = connection.closed
             raise translated(error, where, lost=lost, committing=batch.commits) from error
 
 
-async def _answer(connection: psycopg.AsyncConnection[Any], batch: Batch) -> list[Rows] | None:
-    try:
-        return await _sent(connection, batch)
-    except psycopg.errors.LockNotAvailable:
-        if not batch.forgiving:
-            raise
-        await _sent(connection, GIVE_UP)
-        return None
-
-
 async def _sent(connection: psycopg.AsyncConnection[Any], batch: Batch) -> list[Rows]:
     if len(batch.requests) < 2:
         return [await _rows(await _execute(connection, *request)) for request in batch.requests]
-    async with connection.pipeline():
-        cursors = [await _execute(connection, *request) for request in batch.requests]
+    try:
+        async with connection.pipeline():
+            cursors = [await _execute(connection, *request) for request in batch.requests]
+    except Exception:
+        raise
+    except BaseException:
+        # Interrupted on its way into the pipeline, psycopg stays in it: from then on a statement
+        # for itself would seem to have found no rows.
+        if connection.pgconn.pipeline_status:
+            await connection.close()
+        raise
     return [await _rows(cursor) for cursor in cursors]
 
 

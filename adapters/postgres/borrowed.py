@@ -1,4 +1,4 @@
-"""Commands in a caller's own transaction: which, and what the transaction must be like."""
+"""A command in a caller's own transaction: what that must be like, and which errors are theirs."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from psycopg.pq import TransactionStatus
 from unswept.adapters.postgres.errors import ConflictError
 from unswept.adapters.postgres.schema import VERSION
 from unswept.adapters.postgres.session import Batch, Session
-from unswept.adapters.sql.scripts import SCRIPTS, Entry
 from unswept.core.checks import shown
-from unswept.core.commands import Complete, Enqueue
 from unswept.core.errors import MisuseError
 
 T = TypeVar("T")
@@ -24,20 +22,12 @@ _STATE: Final = (
 )
 
 
-def entry_of(command: object) -> Entry:
-    """How the command is carried out; any but these two is refused."""
-    if not isinstance(command, (Enqueue, Complete)):
-        raise MisuseError(
-            "only Enqueue and Complete can be carried out in a transaction of yours, got"
-            f" {shown(command)}: what holds a lease must be seen by its heartbeat at once"
-        )
-    return SCRIPTS[type(command)]
-
-
 def check_status(connection: _Connection) -> None:
     """Refuse a connection that is in no transaction, or in one that cannot go on."""
     if connection.closed:
         raise MisuseError("connection must be open, got one that is closed")
+    if connection.pgconn.pipeline_status:
+        raise MisuseError("connection must not be in pipeline mode; leave its pipeline() first")
     status = connection.info.transaction_status
     begins = status == TransactionStatus.IDLE and not connection.autocommit
     if status != TransactionStatus.INTRANS and not begins:
@@ -52,7 +42,6 @@ def begin(where: str) -> Session[None]:
     """Refuse a transaction in which no command can be carried out; a connection that begins one
     with its first statement does so now."""
     answer = yield Batch([(_STATE, None)])
-    assert answer is not None
     isolation, encoding = answer[0][0]
     if isolation != "read committed":
         raise MisuseError(
@@ -67,14 +56,12 @@ def within(work: Session[T], schema: str, where: str) -> Session[T]:
     """A session on the caller's connection, if that leads to the database of the store."""
     table = f"{schema}.migrations"
     answer = yield Batch([("SELECT to_regclass(%(table)s) IS NOT NULL", {"table": table})])
-    assert answer is not None
     if answer[0][0][0] is not True:
         raise MisuseError(
             f"{where}: the connection's database has no table {table}; connect to the database of"
             " the store"
         )
     answer = yield Batch([(f"SELECT max(number) FROM {table}", None)])
-    assert answer is not None
     if answer[0][0][0] != VERSION:
         raise MisuseError(
             f"{where}: expected schema version {VERSION} in the connection's database, found"

@@ -30,6 +30,10 @@ class ConnectionLostError(StoreUnavailableError):
     """The connection broke before the COMMIT was sent: the server undoes what was begun."""
 
 
+class NoConnectionError(StoreUnavailableError):
+    """The pool had no connection to give: the server is down, or all are in use."""
+
+
 _Family = tuple[type[StoreError], str]
 
 _CONFLICT: Final[_Family] = (

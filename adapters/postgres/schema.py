@@ -7,13 +7,13 @@ was made by somebody else, or by a newer version.
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Final
 
 from unswept.adapters.postgres.dialect import DEFAULT_SCHEMA
 from unswept.adapters.postgres.session import Batch, Request, Session
-from unswept.adapters.sql.migrations import Migration, load, printed
+from unswept.adapters.sql.migrations import Advice, Migration, check_version, load, printed
 from unswept.core.checks import shown
-from unswept.core.errors import MisuseError, NotAStoreError, StoreError, StoreVersionError
+from unswept.core.errors import MisuseError, NotAStoreError, StoreError
 
 MIGRATIONS: Final = load("unswept.adapters.postgres")
 VERSION: Final = MIGRATIONS[-1].number
@@ -22,7 +22,7 @@ VERSION: Final = MIGRATIONS[-1].number
 OLDEST_SERVER: Final = 140_000
 """The first with SQL-standard function bodies."""
 
-_PATIENCE: Final = "60000"
+PATIENCE_MS: Final = 60_000
 """How long is waited for a lock, in milliseconds; several instances may start at once."""
 
 _CREATE: Final = """\
@@ -49,24 +49,23 @@ def prepare(schema: str, where: str, *, migrate: bool) -> Session[int]:
 
     Raises `MisuseError` or `StoreError`, having changed nothing.
     """
-    yield Batch(_BEGIN)
+    yield Batch(
+        [
+            ("BEGIN ISOLATION LEVEL READ COMMITTED", None),
+            ("SELECT set_config('lock_timeout', %(wait)s, true)", {"wait": str(PATIENCE_MS)}),
+        ]
+    )
     yield from _check_server(schema, where)
     found = yield from _found_version(schema, where)
-    _check_version(found, where, migrate=migrate)
+    check_version(found, VERSION, where, _ADVICE, migrate=migrate)
     migrates = found < VERSION
     if migrates:
         yield Batch([_turn(schema)])
         found = yield from _found_version(schema, where)
-        _check_version(found, where, migrate=True)
+        check_version(found, VERSION, where, _ADVICE, migrate=True)
         yield from _migrate(schema, found)
     yield Batch([("COMMIT", None)], commits=migrates)
     return found
-
-
-_BEGIN: Final[list[Request]] = [
-    ("BEGIN ISOLATION LEVEL READ COMMITTED", None),
-    ("SELECT set_config('lock_timeout', %(wait)s, true)", {"wait": _PATIENCE}),
-]
 
 
 def _check_server(schema: str, where: str) -> Session[None]:
@@ -80,7 +79,7 @@ def _check_server(schema: str, where: str) -> Session[None]:
             )
         ]
     )
-    number, version, encoding, is_name = _rows(answer)[0]
+    number, version, encoding, is_name = answer[-1][0]
     if number < OLDEST_SERVER:
         raise StoreError(
             f"{where}: expected Postgres {OLDEST_SERVER // 10_000} or newer, found {version}"
@@ -97,7 +96,7 @@ def _check_server(schema: str, where: str) -> Session[None]:
 def _found_version(schema: str, where: str) -> Session[int]:
     """The version that stands in the schema; 0 where nothing of ours is in it."""
     answer = yield Batch([(_THERE, {"schema": schema})])
-    there = {name for (name,) in _rows(answer)}
+    there = {name for (name,) in answer[-1]}
     if "migrations" not in there:
         ours = there & _made_by(MIGRATIONS)
         if ours:
@@ -107,7 +106,7 @@ def _found_version(schema: str, where: str) -> Session[int]:
             )
         return 0
     answer = yield Batch([(f"SELECT to_jsonb(m) ->> 'number' FROM {schema}.migrations m", None)])
-    numbers = sorted(_number(text) for (text,) in _rows(answer))
+    numbers = sorted(_number(text) for (text,) in answer[-1])
     if not numbers or numbers[0] < 1:
         raise NotAStoreError(
             f"{where}: expected the numbers of migrations in {schema}.migrations, found"
@@ -163,18 +162,7 @@ def _listed(names: set[str]) -> str:
     return ", ".join(sorted(name for name in names if name.partition(".")[0] not in names - {name}))
 
 
-def _check_version(found: int, where: str, *, migrate: bool) -> None:
-    if found > VERSION:
-        raise StoreVersionError(
-            f"{where}: expected schema version {VERSION} or older, found {found}: a newer version"
-            " of unswept made it. Upgrade unswept, or name another schema"
-        )
-    if found < VERSION and not migrate:
-        what = "no unswept tables" if found == 0 else f"schema version {found}"
-        raise StoreVersionError(
-            f"{where}: expected schema version {VERSION}, found {what}, and migrating was not"
-            " asked for. Run `unswept db init`, or apply what `unswept db sql` prints"
-        )
+_ADVICE: Final = Advice("schema", "apply what `unswept db sql` prints")
 
 
 def _turn(schema: str) -> Request:
@@ -189,7 +177,7 @@ def _migrate(schema: str, found: int) -> Session[None]:
     answer = yield Batch(
         [("SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = %(name)s", {"name": schema})]
     )
-    statements = [] if _rows(answer) else ["CREATE SCHEMA {schema}"]
+    statements = [] if answer[-1] else ["CREATE SCHEMA {schema}"]
     if found == 0:
         statements.append(_CREATE)
     for migration in MIGRATIONS[found:]:
@@ -202,9 +190,3 @@ def _recorded(migration: Migration) -> str:
         "INSERT INTO {schema}.migrations (number, name)"
         f" VALUES ({migration.number}, '{migration.name}')"
     )
-
-
-def _rows(answer: list[list[Any]] | None) -> list[Any]:
-    """The rows of a batch of one statement."""
-    assert answer is not None
-    return answer[-1]

@@ -16,7 +16,9 @@ from psycopg.types.numeric import Int8
 
 from unswept.adapters.sql.steps import (
     CLOCK,
+    MOMENT,
     Each,
+    Glance,
     Mode,
     Params,
     Row,
@@ -25,7 +27,6 @@ from unswept.adapters.sql.steps import (
     Step,
     Tell,
     Timed,
-    TryLock,
 )
 from unswept.core.units import Ms
 
@@ -42,15 +43,15 @@ class Batch(NamedTuple):
     requests: Sequence[Request]
     commits: bool = False
     """The last of them is the COMMIT: if the connection breaks now, the outcome is unknown."""
-    forgiving: bool = False
-    """A lock that is not to be had is no error: the rows are given as None, and the transaction is
-    rolled back to where it was before the batch."""
 
 
 ADAPTERS: Final = AdaptersMap(psycopg.adapters)
 """How values go out and come back, whatever a caller's connection was taught: psycopg's own way."""
 
-Session: TypeAlias = Generator[Batch, list[Rows] | None, T]
+Session: TypeAlias = Generator[Batch, list[Rows], T]
+
+
+_LONGEST_MOMENT_MS: Final = 50
 
 
 @frozen
@@ -59,14 +60,23 @@ class Limits:
 
     statement_ms: Ms
     """One statement, waits for locks included."""
-    moment_ms: Ms
-    """A `TryLock`."""
+    rows_ms: Ms
+    """All pauses for those who are just writing a row."""
+
+    @property
+    def moment_ms(self) -> Ms:
+        """One such pause."""
+        return Ms(max(1, min(_LONGEST_MOMENT_MS, self.rows_ms // 4)))
+
+    @property
+    def lock_ms(self) -> Ms:
+        """One lock: a little less, so that the error says that it was one."""
+        return Ms(max(1, self.statement_ms * 9 // 10))
 
 
 # A role's defaults may differ; a transaction that is left open by a client that has gone to sleep
 # must not keep its locks. SET LOCAL: behind a pooler the next transaction is somebody else's.
 _BEGIN: Final = "BEGIN ISOLATION LEVEL READ COMMITTED"
-_WAIT: Final = "SELECT set_config('lock_timeout', %(wait)s, true)"
 _SAVEPOINT: Final = "SAVEPOINT unswept"
 _BACK: Final = "ROLLBACK TO SAVEPOINT unswept"
 _RELEASE: Final = "RELEASE SAVEPOINT unswept"
@@ -98,10 +108,10 @@ def inside(script: Script[T], clock: str, limits: Limits) -> Session[T]:
 def _limited(clock: str, limits: Limits) -> Request:
     """The limits, for as long as the transaction lasts, and the store time."""
     return (
-        f"SELECT {clock}, set_config('lock_timeout', %(wait)s, true),"
+        f"SELECT {clock}, set_config('lock_timeout', %(lock)s, true),"
         " set_config('statement_timeout', %(wait)s, true),"
         " set_config('idle_in_transaction_session_timeout', %(wait)s, true)",
-        {"wait": str(limits.statement_ms)},
+        {"lock": str(limits.lock_ms), "wait": str(limits.statement_ms)},
     )
 
 
@@ -120,11 +130,11 @@ def look(script: Callable[[], Script[T]], clock: str, limits: Limits) -> Session
             return reply
         if step is CLOCK:
             if not now:
-                now = _time_of(_given((yield Batch([begin])))[0])
+                now = _time_of((yield Batch([begin]))[0])
             rows = now
         else:
             assert isinstance(step, (Statement, Timed)), "a script that looks writes nothing"
-            limited, rows = _given((yield Batch([begin, _request(step.sql, step.params)])))
+            limited, rows = yield Batch([begin, _request(step.sql, step.params)])
             now = now or _time_of(limited)
 
 
@@ -134,6 +144,7 @@ def _steps(
     """Carries out a script's steps; gives its reply, and what has still to be sent."""
     read_clock = (f"SELECT {clock}", None)
     unsent: list[Request] = list(begin)
+    moments = max(1, limits.rows_ms // limits.moment_ms)
     now: Rows | None = None
     rows: Rows | None = None
     while True:
@@ -145,28 +156,34 @@ def _steps(
             unsent += (_request(step.sql, params) for params in step.params)
             rows, now = [], None
             continue
+        if step is MOMENT:
+            rows, now = [], None
+            if moments:
+                moments -= 1
+                unsent.append(("SELECT pg_sleep(%(s)s)", {"s": limits.moment_ms / 1000}))
+                rows = [(moments,)]
+            continue
         if step is CLOCK and now is not None:
             rows, now = now, None
             continue
         now = None
-        if isinstance(step, TryLock):
-            if unsent:
-                yield Batch(unsent)
-            found = yield _moment(step, limits)
-            rows = [] if found is None else found[2]
+        if isinstance(step, Glance):
+            looked = [(_SAVEPOINT, None), _request(step.sql, step.params)]
+            found = yield Batch([*unsent, *looked, (_BACK, None), (_RELEASE, None)])
+            rows = found[-3]
         elif isinstance(step, Each):
             asked = [_request(step.sql, params) for params in step.params]
             found = yield Batch([*unsent, *asked])
-            rows = [row for one in _given(found)[len(unsent) :] for row in one]
+            rows = [row for one in found[len(unsent) :] for row in one]
         elif isinstance(step, Timed):
             found = yield Batch([*unsent, _request(step.sql, step.params), read_clock])
-            *_, rows, now = _given(found)
+            *_, rows, now = found
         elif step is CLOCK and begin and unsent == [*begin]:
-            rows = _time_of(_given((yield Batch(unsent)))[-1])
+            rows = _time_of((yield Batch(unsent))[-1])
         else:
             one = read_clock if step is CLOCK else _request(step.sql, step.params)
             found = yield Batch([*unsent, one])
-            rows = _given(found)[-1]
+            rows = found[-1]
         unsent = []
 
 
@@ -180,26 +197,3 @@ def _request(sql: str, params: Params) -> Request:
     return sql, {
         name: Int8(value) if type(value) is int else value for name, value in params.items()
     }
-
-
-def _moment(step: TryLock, limits: Limits) -> Batch:
-    """To go back to the savepoint, or to release it, ends the shorter limit too."""
-    return Batch(
-        [
-            (_SAVEPOINT, None),
-            (_WAIT, {"wait": str(limits.moment_ms)}),
-            _request(step.sql, step.params),
-            (_WAIT, {"wait": str(limits.statement_ms)}),
-            (_RELEASE, None),
-        ],
-        forgiving=True,
-    )
-
-
-def _given(found: list[Rows] | None) -> list[Rows]:
-    assert found is not None, "only a forgiving batch may be given up"
-    return found
-
-
-GIVE_UP: Final = Batch([(_BACK, None), (_RELEASE, None)])
-"""Sent by the connection after a forgiving batch that found a lock taken."""

@@ -5,25 +5,33 @@ from __future__ import annotations
 import random
 import re
 import time
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import psycopg
 from attrs import field, frozen
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from unswept.adapters.postgres.dialect import DEFAULT_SCHEMA, PostgresDialect
-from unswept.adapters.postgres.errors import ConflictError, ConnectionLostError
-from unswept.adapters.postgres.session import Limits
+from unswept.adapters.postgres.errors import (
+    ConflictError,
+    ConnectionLostError,
+    NoConnectionError,
+)
+from unswept.adapters.postgres.session import Limits, Session, inside, session_of
 from unswept.adapters.sql.queries import Queries
+from unswept.adapters.sql.scripts import Entry
 from unswept.core.checks import check_bool, check_id, check_whole
+from unswept.core.commands import Command
 from unswept.core.errors import MisuseError
 from unswept.core.units import Ms
+
+R = TypeVar("R")
 
 DEFAULT_TIMEOUT_MS: Final = 1_800
 """The default policy's operation timeout."""
 DEFAULT_CONNECTIONS: Final = 4
-_MOMENTS: Final = 8
-"""A row that another transaction is just writing is waited for during this part of the timeout."""
+_PART_FOR_ROWS: Final = 8
+"""Rows that others are just writing are waited for during this part of the timeout."""
 
 _DEFAULTS: Final = {
     "application_name": "unswept",
@@ -57,6 +65,26 @@ class Settings:
         name: str = dialect.schema
         return name
 
+    def session(self, entry: Entry, command: Command[R]) -> Session[R]:
+        """A command on a connection of the store's."""
+        return session_of(
+            entry.mode, lambda: entry.script(self.queries, command), self.clock, self.limits
+        )
+
+    def session_within(self, entry: Entry, command: Command[R]) -> Session[R]:
+        """A command in a transaction that is open."""
+        return inside(entry.script(self.queries, command), self.clock, self.limits)
+
+    def pool(self, size: int) -> dict[str, Any]:
+        """A pool's arguments besides where it connects to and when it opens."""
+        return {
+            "kwargs": CONNECTION,
+            "min_size": 1,
+            "max_size": size,
+            "timeout": self.timeout_ms / 1000,
+            **POOL,
+        }
+
     @property
     def no_connection(self) -> str:
         """What to say where no connection was to be had in time."""
@@ -88,7 +116,7 @@ def settings(
         _where(given, schema),
         Queries(dialect),
         dialect.now,
-        Limits(timeout, Ms(max(1, timeout // _MOMENTS))),
+        Limits(timeout, Ms(max(1, timeout // _PART_FOR_ROWS))),
         migrate,
         timeout,
         max_connections,
@@ -135,11 +163,15 @@ CONNECTION: Final[dict[str, Any]] = {
 
 
 POOL: Final[dict[str, Any]] = {
-    # A pool tries again at growing intervals, of up to minutes: a heartbeat cannot wait for those.
-    # It gives up at once instead, and begins anew with the next command.
-    "reconnect_timeout": 1.0,
+    # A pool tries again at growing intervals, the first of a second: a heartbeat cannot wait for
+    # those. It gives up at once instead, and begins anew whenever a connection is asked for.
+    "reconnect_timeout": 0,
     "num_workers": 1,
 }
+
+
+_ASK_S: Final = 0.25
+"""A server that is back is noticed within this time."""
 
 
 class Patience:
@@ -150,13 +182,14 @@ class Patience:
         self._tries = 0
 
     @property
-    def left_s(self) -> float:
-        """What is left of the timeout, in seconds; never 0, which a pool takes for "at once"."""
-        return max(0.001, self._until - time.monotonic())
+    def ask_s(self) -> float:
+        """How long to wait for a connection before it is asked for anew, in seconds; never 0, which
+        a pool takes for "at once"."""
+        return min(_ASK_S, max(0.001, self._until - time.monotonic()))
 
-    def pause_s(self, error: ConflictError | ConnectionLostError) -> float:
+    def pause_s(self, error: ConflictError | ConnectionLostError | NoConnectionError) -> float:
         """How long to wait before the command is carried out anew, in seconds; raises the error
-        where the time is over. Neither error leaves a trace of the command."""
+        where the time is over. None of these errors leaves a trace of the command."""
         self._tries += 1
         # A connection that was idle while the server restarted is found broken at its next use.
         pause = 0.0

@@ -12,9 +12,9 @@ from typing import Any, Final, Protocol, TypeVar
 
 import psycopg
 
-from unswept.adapters.postgres.errors import not_connected
-from unswept.adapters.postgres.settings import CONNECTION, Settings, settings
+from unswept.adapters.postgres.settings import settings
 from unswept.adapters.postgres.store import PostgresStore
+from unswept.adapters.postgres.sync import connected
 from unswept.core.commands import Command
 from unswept.core.units import StoreMs
 
@@ -43,6 +43,22 @@ class SchemaStore(Protocol):
         ...
 
 
+class MovableClock:
+    """The store clock of one schema, taken over: it stands until it is moved, either way."""
+
+    def __init__(self, connection: psycopg.Connection[Any], schema: str) -> None:
+        """The connection, in no transaction, moves it."""
+        self._connection = connection
+        # Not a row: what a sequence holds is seen at once, also within a transaction.
+        for statement in _CLOCK.split(";"):
+            connection.execute(statement.replace("{schema}", schema).encode())
+        self._move = f"SELECT setval('{schema}.given_clock', %(now)s)".encode()
+
+    def move(self, now: int) -> None:
+        """From here on the store time is `now`, for everybody."""
+        self._connection.execute(self._move, {"now": now})
+
+
 class GivenClockStore:
     """A store whose time is what the given function returns."""
 
@@ -56,18 +72,15 @@ class GivenClockStore:
         self._store = store
         self._clock = clock
         self._connection = connection
-        # Not a row: what a sequence holds is seen at once, also within a transaction.
-        for statement in _CLOCK.split(";"):
-            connection.execute(statement.replace("{schema}", store.schema).encode())
+        self._on_server = MovableClock(connection, store.schema)
         self.schema = store.schema
-        self._move = f"SELECT setval('{store.schema}.given_clock', %(now)s)".encode()
         self._stands: StoreMs | None = None
 
     def execute(self, command: Command[R]) -> R:
         """Carry out one command at the time that the clock now has."""
         now = self._clock()
         if now != self._stands:
-            self._connection.execute(self._move, {"now": now})
+            self._on_server.move(now)
             self._stands = now
         return self._store.execute(command)
 
@@ -81,7 +94,7 @@ class GivenClockStore:
 def open_simulated(url: str, clock: Callable[[], StoreMs], name: str) -> GivenClockStore:
     """An empty store, in a schema that bears this process's number and the name."""
     mine = settings(_unsynced(url), f"unswept_{os.getpid()}_{name}")
-    connection = _connected(mine)
+    connection = connected(mine)
     try:
         connection.execute(f"DROP SCHEMA IF EXISTS {mine.schema} CASCADE".encode())
         store = PostgresStore(
@@ -101,13 +114,6 @@ def simulated(url: str, clock: Callable[[], StoreMs], name: str) -> Iterator[Giv
         yield store
     finally:
         store.close()
-
-
-def _connected(mine: Settings) -> psycopg.Connection[Any]:
-    try:
-        return psycopg.connect(mine.conninfo, **CONNECTION)
-    except psycopg.Error as error:
-        raise not_connected(error, mine.where) from None
 
 
 def _unsynced(url: str) -> str:

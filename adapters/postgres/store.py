@@ -13,22 +13,21 @@ from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
 from unswept.adapters.postgres import borrowed, schema
 from unswept.adapters.postgres.dialect import DEFAULT_SCHEMA
-from unswept.adapters.postgres.errors import ConflictError, ConnectionLostError, not_connected
-from unswept.adapters.postgres.session import inside, session_of
+from unswept.adapters.postgres.errors import (
+    ConflictError,
+    ConnectionLostError,
+    NoConnectionError,
+)
 from unswept.adapters.postgres.settings import (
-    CONNECTION,
     DEFAULT_CONNECTIONS,
     DEFAULT_TIMEOUT_MS,
-    POOL,
     Patience,
     Settings,
     settings,
 )
-from unswept.adapters.postgres.sync import drive
+from unswept.adapters.postgres.sync import connected, drive
 from unswept.adapters.sql import poison
-from unswept.adapters.sql.scripts import SCRIPTS, Entry
-from unswept.adapters.sql.steps import Script
-from unswept.core.checks import shown
+from unswept.adapters.sql.scripts import Entry, entry_of, entry_within
 from unswept.core.commands import Command, Complete, Enqueue, Heartbeat, Outcome
 from unswept.core.errors import MisuseError, StoreError, StoreUnavailableError
 
@@ -94,34 +93,24 @@ class PostgresStore:
         return reply  # type: ignore[no-any-return]
 
     def _execute(self, command: Command[R]) -> R:
-        entry = SCRIPTS.get(type(command))
-        if entry is None:
-            raise MisuseError(f"expected a command of unswept, got {shown(command)}")
+        entry = entry_of(command)
         self._check_usable()
         pool = self._beats if isinstance(command, Heartbeat) else self._commands
         patience = Patience(self._settings.timeout_ms)
         while True:
             try:
-                return self._try(pool, entry, command, patience.left_s)
-            except (ConflictError, ConnectionLostError) as error:
+                return self._try(pool, entry, command, patience.ask_s)
+            except (ConflictError, ConnectionLostError, NoConnectionError) as error:
                 time.sleep(patience.pause_s(error))
 
     def _try(self, pool: _Pool, entry: Entry, command: Command[R], wait_s: float) -> R:
         mine = self._settings
         try:
             with pool.connection(timeout=wait_s) as connection:
-                reply: R = drive(
-                    connection,
-                    session_of(
-                        entry.mode,
-                        lambda: entry.script(mine.queries, command),
-                        mine.clock,
-                        mine.limits,
-                    ),
-                    mine.where,
-                )
-                return reply
-        except (PoolTimeout, PoolClosed):
+                return drive(connection, mine.session(entry, command), mine.where)
+        except PoolTimeout:
+            raise NoConnectionError(mine.no_connection) from None
+        except PoolClosed:
             raise StoreUnavailableError(mine.no_connection) from None
 
     def execute_within(
@@ -133,15 +122,14 @@ class PostgresStore:
         The transaction must be READ COMMITTED; its errors 40001 and 40P01 are raised as psycopg's,
         for the caller to repeat the whole of it.
         """
-        entry = borrowed.entry_of(command)
+        entry = entry_within(command)
         mine = self._settings
         if not isinstance(connection, psycopg.Connection):
             raise MisuseError(
                 f"connection must be a psycopg.Connection, got a {type(connection).__name__}"
             )
         borrowed.check_status(connection)
-        script: Script[Outcome] = entry.script(mine.queries, command)
-        session = inside(script, mine.clock, mine.limits)
+        session = mine.session_within(entry, command)
         try:
             drive(connection, borrowed.begin(mine.where), mine.where)
             with connection.transaction():
@@ -189,26 +177,11 @@ class PostgresStore:
 
 
 def prepare(mine: Settings) -> int:
-    """Look at the schema, and migrate it where that is wanted; gives the version that it had.
-
-    Over a connection of its own, whose error says why there is none.
-    """
-    try:
-        connection = psycopg.connect(mine.conninfo, **CONNECTION)
-    except psycopg.Error as error:
-        raise not_connected(error, mine.where) from None
-    with connection:
+    """Look at the schema, and migrate it where that is wanted; gives the version that it had."""
+    with connected(mine) as connection:
         session = schema.prepare(mine.schema, mine.where, migrate=mine.migrate)
         return drive(connection, session, mine.where)
 
 
 def _pool(mine: Settings, size: int) -> _Pool:
-    return ConnectionPool(
-        mine.conninfo,
-        kwargs=CONNECTION,
-        min_size=1,
-        max_size=size,
-        timeout=mine.timeout_ms / 1000,
-        open=True,
-        **POOL,
-    )
+    return ConnectionPool(mine.conninfo, open=True, **mine.pool(size))

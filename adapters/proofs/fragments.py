@@ -23,6 +23,12 @@ Term = Callable[[Row, Params], Any]
 """The value of an expression, for a row and named parameters."""
 
 
+_READ: Final = frozenset(
+    {"this", "expression", "expressions", "ifs", "default", "true", "negate", "is_string"}
+)
+"""What a node may say besides its kind; anything more would be passed over."""
+
+
 def parsed(sql: str, reads: str) -> Expression:
     """The tree of one expression, as the database of that name reads it."""
     from sqlglot import parse_one
@@ -62,6 +68,9 @@ def compiled(expression: Expression, columns: Sequence[str]) -> Term:
     def inner(tree: Expression) -> Term:
         return compiled(tree, columns)
 
+    unread = {name for name, value in expression.args.items() if value} - _READ
+    if unread or (expression.args.get("negate") and not isinstance(expression, e.Is)):
+        raise MisuseError(f"no proof can read this SQL yet: {expression.sql()}")
     match expression:
         case e.Paren():
             return inner(expression.this)
@@ -80,7 +89,9 @@ def compiled(expression: Expression, columns: Sequence[str]) -> Term:
         case e.Not():
             return _not(inner(expression.this))
         case e.Is() if isinstance(expression.expression, e.Null):
-            return _is_null(inner(expression.this))
+            # IS NOT NULL is one node as Postgres reads it, and a NOT around another elsewhere.
+            is_null = _is_null(inner(expression.this))
+            return _not(is_null) if expression.args.get("negate") else is_null
         case e.In() if not expression.args.get("query"):
             return _in(inner(expression.this), [inner(x) for x in expression.expressions])
         case e.Coalesce():

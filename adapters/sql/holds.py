@@ -32,7 +32,15 @@ from unswept.adapters.sql.statements import (
     RENEW,
     START,
 )
-from unswept.adapters.sql.steps import Script, Statement, Tell, TryLock, read_clock
+from unswept.adapters.sql.steps import (
+    MOMENT,
+    Glance,
+    Script,
+    Statement,
+    Tell,
+    Timed,
+    read_clock,
+)
 from unswept.core import commands as c
 from unswept.core import job as jobs
 from unswept.core import lease as rules
@@ -71,20 +79,25 @@ def start(q: Queries, cmd: c.Start) -> Script[c.Outcome]:
 
 def heartbeat(q: Queries, cmd: c.Heartbeat) -> Script[r.Beaten]:
     """One renewal statement for all holds, also for none; then why the others were not renewed.
-    Those that somebody had locked for a moment are renewed in a second one. (L8)"""
+    Those that somebody had locked are tried again for a while. (L8)"""
     now = yield from read_clock()
-    answers = yield from _renewed(q, cmd, cmd.holds, now)
-    left = [hold for hold in cmd.holds if hold.job_id not in answers]
-    answers |= yield from _not_renewed(q, cmd, left, now)
-    busy = [hold for hold in left if answers[hold.job_id].answer is r.Answer.BUSY]
-    if busy:
-        yield TryLock(q.wait_for_jobs, q.dialect.bind_ids(hold.job_id for hold in busy))
-        renewed = yield from _renewed(q, cmd, busy, now)
-        left = [hold for hold in busy if hold.job_id not in renewed]
-        answers |= renewed | (yield from _not_renewed(q, cmd, left, now))
-    yield Tell(q.see_instance, [{"id": cmd.instance, "now": now}])
-    known = yield Statement(q.read_instance, {"id": cmd.instance})
+    # First, while no row is locked here: two beats that watch each other's jobs must not wait for
+    # each other.
     locked = yield from _locked(q, cmd.watched)
+    answers: _Answers = {}
+    left: Sequence[c.Hold] = cmd.holds
+    while True:
+        renewed = yield from _renewed(q, cmd, left, now)
+        rest = [hold for hold in left if hold.job_id not in renewed]
+        others = yield from _not_renewed(q, cmd, rest, now)
+        answers |= renewed
+        answers |= others
+        left = [hold for hold in rest if others[hold.job_id].answer is r.Answer.BUSY]
+        if not left or not (yield MOMENT):
+            break
+    yield Tell(q.see_instance, [{"id": cmd.instance, "now": now}])
+    known = yield Timed(q.read_instance, {"id": cmd.instance})
+    now = yield from read_clock()
     return r.Beaten(now, tuple(answers[hold.job_id] for hold in cmd.holds), locked, bool(known))
 
 
@@ -127,16 +140,17 @@ def _answer(
 
 def _locked(q: Queries, watched: tuple[str, ...]) -> Script[tuple[str, ...]]:
     """The watched jobs that somebody keeps locked against renewal. One that is only being written
-    at this moment is not: its owner gets its turn."""
-    if q.find_locked is None or not watched:
+    or looked at just now is not: its owner gets its turn."""
+    if q.find_locked is None:
         return ()
-    rows = yield Statement(q.find_locked, q.dialect.bind_ids(watched))
-    if rows:
-        found = q.dialect.bind_ids(row[0] for row in rows)
-        yield TryLock(q.wait_for_jobs, found)
-        rows = yield Statement(q.find_locked, found)
-    locked = {row[0] for row in rows}
-    return tuple(job_id for job_id in watched if job_id in locked)
+    left = watched
+    while left:
+        rows = yield Glance(q.find_locked, q.dialect.bind_ids(left))
+        found = {row[0] for row in rows}
+        left = tuple(job_id for job_id in left if job_id in found)
+        if left and not (yield MOMENT):
+            break
+    return left
 
 
 def output(q: Queries, cmd: c.Output) -> Script[c.Outcome]:
@@ -146,7 +160,7 @@ def output(q: Queries, cmd: c.Output) -> Script[c.Outcome]:
         return absent(row, now)
     stands = standing_of(row)
     number = {"id": stands.job_id, "epoch": cmd.epoch, "chunk": cmd.chunk.chunk}
-    rows = yield Statement(
+    rows = yield Timed(
         q.append_chunk,
         {
             **number,
@@ -157,6 +171,8 @@ def output(q: Queries, cmd: c.Output) -> Script[c.Outcome]:
             "now": now,
         },
     )
+    # The append may have waited for another delivery of the same chunk.
+    now = yield from read_clock()
     if rows:
         return r.Accepted(now, stands, OUTPUT.kind)
     job = yield from read_job(q, stands.job_id)

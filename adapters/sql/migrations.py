@@ -11,6 +11,8 @@ from importlib.resources import files
 
 from attrs import frozen
 
+from unswept.core.errors import StoreVersionError
+
 
 @frozen
 class Migration:
@@ -42,6 +44,31 @@ def load(package: str, folder: str = "migrations") -> tuple[Migration, ...]:
             f"migrations of {package} must be numbered from 1 without a gap: {numbers}"
         )
     return tuple(found)
+
+
+@frozen
+class Advice:
+    """What a database calls what it can do instead, in the messages of `check_version`."""
+
+    place: str
+    """What another of could be named."""
+    migrate: str
+    """How to migrate, besides `unswept db init`."""
+
+
+def check_version(found: int, newest: int, where: str, advice: Advice, *, migrate: bool) -> None:
+    """Refuse a newer version always, and an older one where it is not to be migrated."""
+    if found > newest:
+        raise StoreVersionError(
+            f"{where}: expected schema version {newest} or older, found {found}: a newer version"
+            f" of unswept made it. Upgrade unswept, or name another {advice.place}"
+        )
+    if found < newest and not migrate:
+        what = "no unswept tables" if found == 0 else f"schema version {found}"
+        raise StoreVersionError(
+            f"{where}: expected schema version {newest}, found {what}, and migrating was not"
+            f" asked for. Run `unswept db init`, or {advice.migrate}"
+        )
 
 
 def printed(migrations: tuple[Migration, ...]) -> str:

@@ -118,10 +118,6 @@ class Queries:
         several = f"{before} WHERE id IN ({self.dialect.ids}) ORDER BY id"
         self.lock_to_sweep = self._text(f"{several} {self.dialect.for_renewal} {skip}")
         self.lock_to_evict = self._text(f"{several} {self.dialect.for_update} {skip}")
-        self.wait_for_jobs = self._text(
-            f"SELECT id FROM {jobs} WHERE id IN ({self.dialect.ids})"
-            f" ORDER BY id {self.dialect.for_renewal}"
-        )
         locked = self.dialect.find_locked(jobs)
         self.find_locked = None if locked is None else self._text(locked)
         self.suspects = self._text(

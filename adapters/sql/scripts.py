@@ -10,6 +10,8 @@ from unswept.adapters.sql import births, holds, outbox, outsiders, reads, sweeps
 from unswept.adapters.sql.queries import Queries
 from unswept.adapters.sql.steps import Mode, Script
 from unswept.core import commands as c
+from unswept.core.checks import shown
+from unswept.core.errors import MisuseError
 
 
 class Entry(NamedTuple):
@@ -66,3 +68,22 @@ SCRIPTS: Final[Mapping[type, Entry]] = MappingProxyType(
         **{command: Entry(Mode.READ, script) for command, script in _READS.items()},
     }
 )
+
+
+def entry_of(command: object) -> Entry:
+    """How a command is carried out; refuses what is none."""
+    entry = SCRIPTS.get(type(command))
+    if entry is None:
+        raise MisuseError(f"expected a command of unswept, got {shown(command)}")
+    return entry
+
+
+def entry_within(command: object) -> Entry:
+    """How a command is carried out in a caller's own transaction; refuses all but two."""
+    if not isinstance(command, (c.Enqueue, c.Complete)):
+        raise MisuseError(
+            "expected an Enqueue or a Complete, the only commands that can be part of a caller's"
+            f" transaction, got {shown(command)}. Others see nothing of it before the commit: the"
+            " heartbeat of a job that was admitted there would not find it. Use `execute`"
+        )
+    return entry_of(command)

@@ -42,10 +42,9 @@ class Timed(NamedTuple):
     params: Params
 
 
-class TryLock(NamedTuple):
-    """A statement that waits for locks, but only for a moment; the driver answers with its rows, or
-    with none where a lock could not be had. Never asked for where rows have no locks of their own.
-    """
+class Glance(NamedTuple):
+    """A statement whose locks are let go at once; the driver answers with all its rows. Never asked
+    for where rows have no locks of their own."""
 
     sql: str
     params: Params
@@ -70,7 +69,18 @@ class ReadClock(Enum):
 
 CLOCK: Final = ReadClock.STEP
 
-Step: TypeAlias = Statement | Each | Timed | TryLock | Tell | ReadClock
+
+class Pause(Enum):
+    """A moment passes, in which whoever is just writing a row is done. The driver answers with one
+    row, or with none where enough moments have passed. Never asked for where rows have no locks of
+    their own."""
+
+    MOMENT = "wait a moment"
+
+
+MOMENT: Final = Pause.MOMENT
+
+Step: TypeAlias = Statement | Each | Timed | Glance | Tell | ReadClock | Pause
 Script: TypeAlias = Generator[Step, list[Row], T]
 
 

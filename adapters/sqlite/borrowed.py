@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Final, NoReturn, TypeVar
 
-from unswept.adapters.sql.scripts import SCRIPTS, Entry
 from unswept.adapters.sql.steps import Script
 from unswept.adapters.sqlite import files, forks
 from unswept.adapters.sqlite.dialect import PREFIX
@@ -26,24 +25,12 @@ from unswept.adapters.sqlite.opening import Opener
 from unswept.adapters.sqlite.patience import is_busy
 from unswept.adapters.sqlite.turns import Turn
 from unswept.core.checks import shown
-from unswept.core.commands import Complete, Enqueue
 from unswept.core.errors import MisuseError
 
 T = TypeVar("T")
 
 _SAVEPOINT: Final = f"{PREFIX}command"
 _AS_IT_WAS: Final = "Your transaction is as it was before the command."
-
-
-def entry_of(command: object) -> Entry:
-    """How the command is carried out; refuses all but those two."""
-    if not isinstance(command, (Enqueue, Complete)):
-        raise MisuseError(
-            "expected an Enqueue or a Complete, the only commands that can be part of a caller's"
-            f" transaction, got {shown(command)}. Others see nothing of it before the commit: the"
-            " heartbeat of a job that was admitted there would not find it. Use `execute`"
-        )
-    return SCRIPTS[type(command)]
 
 
 class Borrowed:

@@ -1,13 +1,13 @@
-"""One connection and its lock: runs scripts one at a time, each in a transaction of its own."""
+"""One connection and its lock: runs scripts one at a time, in transactions of their own."""
 
 from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from unswept.adapters.sql.steps import Mode, Script
+from unswept.adapters.sql.steps import Script
 from unswept.adapters.sqlite import forks
 from unswept.adapters.sqlite.driving import Clock, drive
 from unswept.adapters.sqlite.errors import translated
@@ -52,17 +52,24 @@ class Connection:
         self._abandoned, self._database = self._database, None
         self.lock = Turn(self._opener.path)
 
-    def run(self, mode: Mode, script: Callable[[], Script[T]], wait: Wait) -> T:
-        """Carry a script out, as a whole or not at all; the caller holds the lock."""
+    def read(self, script: Callable[[], Script[T]], wait: Wait) -> T:
+        """Carry out a script that writes nothing; the caller holds the lock."""
+        database = self.open(wait)
+        try:
+            return patiently(lambda: self._drive(database, script()), wait)
+        except sqlite3.Error as error:
+            raise translated(error, self._opener.path) from error
+
+    def write(self, scripts: Sequence[Callable[[], Script[T]]], wait: Wait) -> list[T]:
+        """Carry scripts out in one transaction, one after the other, all of them or none; the
+        caller holds the lock."""
         database = self.open(wait)
         committing = False
         try:
-            if mode is Mode.READ:
-                return patiently(lambda: self._drive(database, script()), wait)
             # IMMEDIATE: a transaction that begins as a reader fails at once, whatever the timeout,
             # when it turns to writing after somebody else has written.
             patiently(lambda: database.execute("BEGIN IMMEDIATE"), wait)
-            reply = self._drive(database, script())
+            replies = [self._drive(database, script()) for script in scripts]
             self._check_not_abandoned(database)
             committing = True
             database.execute("COMMIT")
@@ -72,7 +79,7 @@ class Connection:
                 path = self._opener.path
                 raise translated(error, path, committing=committing) from error
             raise
-        return reply
+        return replies
 
     def _drive(self, database: sqlite3.Connection, script: Script[T]) -> T:
         return drive(

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Callable
 from typing import TypeVar
 
-from unswept.adapters.sql.steps import CLOCK, Each, Row, Script, Step, Tell
+from unswept.adapters.sql.steps import CLOCK, MOMENT, Each, Row, Script, Step, Tell
 from unswept.core.checks import check_time
 from unswept.core.units import StoreMs
 
@@ -42,6 +42,7 @@ def drive(
             for params in step.params:
                 rows += cursor.execute(step.sql, params)
         else:
+            assert step is not MOMENT, "no row has a lock of its own"
             rows = cursor.execute(step.sql, step.params).fetchall()
 
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 import sqlite3
 from typing import Final
 
-from unswept.adapters.sql.migrations import Migration, load, printed
+from unswept.adapters.sql import migrations
+from unswept.adapters.sql.migrations import Advice, Migration, load, printed
 from unswept.adapters.sqlite.dialect import PREFIX
 from unswept.core.checks import shown
-from unswept.core.errors import NotAStoreError, StoreVersionError
+from unswept.core.errors import NotAStoreError
 
 MIGRATIONS: Final = load("unswept.adapters.sqlite")
 VERSION: Final = MIGRATIONS[-1].number
@@ -96,19 +97,12 @@ def _tables(connection: sqlite3.Connection) -> set[str]:
     return {name for (name,) in rows if name.startswith(PREFIX)}
 
 
+_ADVICE: Final = Advice("path", "open the store with migrate=True")
+
+
 def check_version(found: int, path: str, *, migrate: bool) -> None:
     """Refuse a newer version always, and an older one where it is not to be migrated."""
-    if found > VERSION:
-        raise StoreVersionError(
-            f"{path}: expected schema version {VERSION} or older, found {found}: a newer version"
-            " of unswept made it. Upgrade unswept, or name another path"
-        )
-    if found < VERSION and not migrate:
-        what = "no unswept tables" if found == 0 else f"schema version {found}"
-        raise StoreVersionError(
-            f"{path}: expected schema version {VERSION}, found {what}, and migrating was not"
-            " asked for. Run `unswept db init`, or open the store with migrate=True"
-        )
+    migrations.check_version(found, VERSION, path, _ADVICE, migrate=migrate)
 
 
 def migrate(connection: sqlite3.Connection, path: str) -> int:

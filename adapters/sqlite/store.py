@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from types import TracebackType
 from typing import Any, Final, TypeVar
 
 from unswept.adapters.sql import poison
 from unswept.adapters.sql.queries import Queries
-from unswept.adapters.sql.scripts import SCRIPTS
-from unswept.adapters.sql.steps import Mode
-from unswept.adapters.sqlite import borrowed, files, forks, opening
+from unswept.adapters.sql.scripts import entry_of, entry_within
+from unswept.adapters.sql.steps import Mode, Script
+from unswept.adapters.sqlite import files, forks, opening
 from unswept.adapters.sqlite.borrowed import Borrowed
 from unswept.adapters.sqlite.connection import Connection
 from unswept.adapters.sqlite.dialect import SqliteDialect
@@ -90,16 +91,30 @@ class SqliteStore:
         return reply  # type: ignore[no-any-return]
 
     def _execute(self, command: Command[R]) -> R:
-        entry = SCRIPTS.get(type(command))
-        if entry is None:
-            raise MisuseError(f"expected a command of unswept, got {shown(command)}")
+        entry = entry_of(command)
         connection = self._for(command, entry.mode)
+        script: Callable[[], Script[R]] = partial(entry.script, QUERIES, command)
 
         def work(wait: Wait) -> R:
-            reply: R = connection.run(entry.mode, lambda: entry.script(QUERIES, command), wait)
+            if entry.mode is Mode.READ:
+                return connection.read(script, wait)
+            [reply] = connection.write([script], wait)
             return reply
 
         return self._in_turn(connection.lock, work)
+
+    def execute_all(self, commands: Sequence[Command[Any]]) -> Sequence[Any]:
+        """Carry out several writes in one transaction, and so with one wait for the disk.
+
+        It is as if each had been executed right after the one before it, but that all take effect
+        or none does. Raises the first error.
+        """
+        entries = [(entry_of(command), command) for command in commands]
+        for entry, command in entries:
+            if entry.mode is Mode.READ:
+                raise MisuseError(f"expected commands that write, got {shown(command)}")
+        scripts = [partial(entry.script, QUERIES, command) for entry, command in entries]
+        return self._in_turn(self._main.lock, lambda wait: self._main.write(scripts, wait))
 
     def execute_within(
         self, connection: sqlite3.Connection, command: Enqueue | Complete
@@ -109,7 +124,7 @@ class SqliteStore:
         It takes effect when the caller commits, and not at all when the caller rolls back. The
         connection is to this very file, and its transaction begun with BEGIN IMMEDIATE.
         """
-        entry = borrowed.entry_of(command)
+        entry = entry_within(command)
 
         def work(wait: Wait) -> Outcome:
             reply: Outcome = self._borrowed.run(connection, lambda: entry.script(QUERIES, command))

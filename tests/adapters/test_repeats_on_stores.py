@@ -39,7 +39,8 @@ from attrs import frozen
 
 from tests.adapters.postgres.helpers import Session
 from tests.adapters.postgres.helpers import tables_of as postgres_tables
-from tests.adapters.sqlite.helpers import Clock, tables_in, tables_of
+from tests.adapters.sqlite.helpers import Clock, tables_of
+from tests.adapters.tables import tables_in
 from tests.core.story import VERBS, Options, shown
 from unswept.adapters.postgres import PostgresStore
 from unswept.adapters.postgres.simulated import GivenClockStore

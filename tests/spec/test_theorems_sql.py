@@ -111,3 +111,12 @@ def test_every_statement_can_be_read() -> None:
         for value in vars(Queries(database.dialect)).values():
             if isinstance(value, str) and " " in value:
                 assert statement(value, database) is not None
+
+
+@pytest.mark.parametrize("reads", ["sqlite", "postgres"])
+def test_is_not_null_is_read_as_what_it_says(reads: str) -> None:
+    """Each database's reader makes another tree of it; neither may lose the NOT."""
+    tree = fragments.parsed("owner IS NOT NULL", reads)
+    condition = fragments.compiled(tree, ("owner",))
+    assert fragments.is_true(condition, (0,), {})
+    assert not fragments.is_true(condition, (None,), {})

@@ -12,31 +12,15 @@ from urllib.parse import quote
 
 import psycopg
 
+from tests.adapters.tables import COLUMNS, selected, tables_from
 from unswept.adapters.postgres.session import inside
 from unswept.adapters.postgres.settings import CONNECTION, Settings, settings
+from unswept.adapters.postgres.simulated import MovableClock
 from unswept.adapters.postgres.sync import drive
-from unswept.adapters.sql.rows import (
-    CONSUMER_COLUMNS,
-    EVENT_COLUMNS,
-    INSTANCE_COLUMNS,
-    JOB_COLUMNS,
-    LETTER_COLUMNS,
-    RESULT_COLUMNS,
-    chunk_of,
-    consumer_of,
-    event_of,
-    instance_of,
-    job_list,
-    job_of,
-    letter_of,
-    request_of,
-    result_of,
-)
 from unswept.adapters.sql.scripts import SCRIPTS
 from unswept.core.commands import Command
 from unswept.core.job import Terms
 from unswept.core.units import Ms, StoreMs
-from unswept.core.world import Birth, DedupKey
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -103,6 +87,11 @@ def _settings(url: str, schema: str) -> Settings:
 _WHO_WAITS = "SELECT pid FROM pg_stat_activity WHERE %(pid)s = ANY(pg_blocking_pids(pid))"
 
 
+_WHO_PAUSES = (
+    "SELECT pid FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND application_name = 'unswept'"
+)
+
+
 class Meanwhile(Generic[T]):
     """What another thread does while the test goes on."""
 
@@ -140,13 +129,18 @@ class Observer:
         """The backends that wait for a lock that `holder` has."""
         return [pid for (pid,) in self.session.run(_WHO_WAITS, pid=holder.pid)]
 
+    def pausing(self) -> list[int]:
+        """The backends of stores that let a moment pass."""
+        return [pid for (pid,) in self.session.run(_WHO_PAUSES)]
+
     def sees_wait(self, work: Meanwhile[Any], holder: Session) -> bool:
-        """True as soon as somebody waits for `holder`; False if the work is over without."""
+        """True as soon as somebody waits for `holder`, or pauses; False if the work is over
+        without."""
         until = time.monotonic() + PATIENCE_S
         while time.monotonic() < until:
             if work.over(0.001):
                 return False
-            if self.waiting_for(holder):
+            if self.waiting_for(holder) or self.pausing():
                 return True
         raise AssertionError("it neither waits nor ends")
 
@@ -167,19 +161,12 @@ def eventually(holds: Callable[[], bool]) -> None:
 class ServerClock:
     """The store clock of one schema: it stands until the test moves it, in either direction.
 
-    `now_ms()` is replaced, and no statement: it reads a sequence, which knows no transactions, so
-    that a move is seen at once by everybody.
+    A move is seen at once by everybody.
     """
 
     def __init__(self, session: Session, schema: str, now: int = 1_000_000) -> None:
-        self._session = session
-        self._sequence = f"{schema}.test_clock"
-        session.run(f"CREATE SEQUENCE {self._sequence} MINVALUE 0 START {now}")
-        session.run(
-            f"CREATE OR REPLACE FUNCTION {schema}.now_ms() RETURNS bigint LANGUAGE sql VOLATILE"
-            f" AS 'SELECT last_value FROM {self._sequence}'"
-        )
-        self._now = now
+        self._clock = MovableClock(session.connection, schema)
+        self.now = now
 
     @property
     def now(self) -> int:
@@ -187,7 +174,7 @@ class ServerClock:
 
     @now.setter
     def now(self, now: int) -> None:
-        self._session.run("SELECT setval(%(name)s, %(now)s)", name=self._sequence, now=now)
+        self._clock.move(now)
         self._now = now
 
     def __call__(self) -> StoreMs:
@@ -201,52 +188,26 @@ def tables_of(session: Session, schema: str, where: str = "") -> Mapping[str, An
     with session.connection.pipeline():
         found = {
             table: session.connection.execute(
-                f"SELECT {_selected(schema, table, columns)} FROM {schema}.{table}"
-                f" WHERE starts_with({key}, %s) ORDER BY {order}".encode(),
+                f"SELECT {selected(table, f'{schema}.label_sets')} FROM {schema}.{table}"
+                f" WHERE starts_with({_KEYS.get(table, 'job_id')}, %s)"
+                f" ORDER BY {_ORDER.get(table, 1)}".encode(),
                 (where,),
             )
-            for table, key, order, columns in _TABLES
+            for table in COLUMNS
         }
-    rows = {table: cursor.fetchall() for table, cursor in found.items()}
-    output: dict[str, dict[tuple[int, int], Any]] = {}
-    for job_id, epoch, *chunk in rows["output"]:
-        output.setdefault(job_id, {})[epoch, chunk[0]] = chunk_of(tuple(chunk))
-    return {
-        "jobs": {row[0]: job_of(row) for row in rows["jobs"]},
-        "ids": {row[0]: Birth(row[1], row[2], row[3]) for row in rows["job_ids"]},
-        "keys": {(row[0], row[1]): DedupKey(row[2], row[3]) for row in rows["dedup_keys"]},
-        "requests": {row[0]: request_of(row[1:]) for row in rows["requests"]},
-        "results": {row[0]: result_of(row[1:]) for row in rows["results"]},
-        "output": output,
-        "instances": {row[0]: instance_of(row) for row in rows["instances"]},
-        "consumers": {row[0]: consumer_of(row) for row in rows["consumers"]},
-        "letters": {(row[0], row[1]): letter_of(row) for row in rows["dead_letters"]},
-        "events": [event_of(row) for row in rows["events"]],
-    }
+    return tables_from({table: cursor.fetchall() for table, cursor in found.items()})
 
 
-def _selected(schema: str, table: str, columns: tuple[str, ...]) -> str:
-    return job_list(f"{schema}.label_sets") if table == "jobs" else ", ".join(columns)
-
-
-_TABLES = (
-    ("jobs", "id", "id", JOB_COLUMNS),
-    ("job_ids", "id", "id", ("id", "first_owner", "born_at", "joined_to")),
-    (
-        "dedup_keys",
-        "principal",
-        "principal",
-        ("principal", "request_key", "job_id", "admitted_at"),
-    ),
-    ("requests", "job_id", "job_id", ("job_id", "payload", "principal", "request_key")),
-    ("results", "job_id", "job_id", ("job_id", *RESULT_COLUMNS)),
-    ("output", "job_id", "job_id", ("job_id", "epoch", "chunk", "stream", "data")),
-    ("instances", "id", "id", INSTANCE_COLUMNS),
-    ("consumers", "name", "name", CONSUMER_COLUMNS),
-    ("dead_letters", "consumer", "number", LETTER_COLUMNS),
-    ("events", "job_id", "seq", EVENT_COLUMNS),
-)
-"""(table, the column that a name begins, the order, the columns)."""
+_KEYS = {
+    "dedup_keys": "principal",
+    "jobs": "id",
+    "job_ids": "id",
+    "instances": "id",
+    "consumers": "name",
+    "dead_letters": "consumer",
+}
+"""The column that a name begins; of the other tables it is the job's id."""
+_ORDER = {"events": "seq"}
 
 
 def admit_many(session: Session, schema: str, jobs: int, deadline: int | None = None) -> list[str]:

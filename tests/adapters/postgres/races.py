@@ -28,6 +28,7 @@ from tests.adapters.postgres.helpers import (
     Session,
     tables_of,
 )
+from tests.adapters.tables import tables_in
 from unswept.adapters.postgres import PostgresStore
 from unswept.core import commands as c
 from unswept.core import replies as r
@@ -162,18 +163,7 @@ class Pure:
 
     def rows(self) -> dict[str, Any]:
         world = self.store.world
-        return {
-            "jobs": dict(world.jobs),
-            "ids": dict(world.ids),
-            "keys": dict(world.keys),
-            "requests": dict(world.requests),
-            "results": dict(world.results),
-            "output": {job_id: dict(chunks) for job_id, chunks in world.output.items()},
-            "instances": dict(world.instances),
-            "consumers": dict(world.consumers),
-            "letters": dict(world.letters),
-            "events": dict(world.events),
-        }
+        return {**tables_in(world), "events": dict(world.events)}
 
 
 def does_something(verb: str, situation: str) -> bool:
@@ -361,4 +351,4 @@ def differences(got: Outcome, order: str, expected: Outcome) -> Iterator[str]:
             yield f"    {name} said  {found}\n    {name} not   {right}"
     for name, rows in expected.rows.items():
         if got.rows[name] != rows:
-            yield f"    {name} has {got.rows[name]}\n    {name} not {rows}"
+            yield f"    {name}: found {got.rows[name]}\n    {name}: not   {rows}"

@@ -27,7 +27,7 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 async def until_waits(observer: Observer, holder: Session) -> list[int]:
     """The backends that wait for `holder`, as soon as there are any."""
     while True:
-        waiting = observer.waiting_for(holder)
+        waiting = observer.waiting_for(holder) or observer.pausing()
         if waiting:
             return waiting
         await asyncio.sleep(0.005)

@@ -22,7 +22,6 @@ from unswept.core.replies import Accepted, Answer, Joined, Refused
 from unswept.core.units import Ms, StoreMs
 from unswept.core.values import Request
 
-
 HOUR = Ms(3_600_000)
 
 

@@ -420,7 +420,7 @@ def test_an_admit_in_a_callers_transaction_is_refused(
     """Only what nobody has to beat for may wait for a caller's commit. (X6)"""
     caller = connect()
     caller.begin()
-    with pytest.raises(MisuseError, match="Enqueue and Complete"):
+    with pytest.raises(MisuseError, match="an Enqueue or a Complete"):
         store.execute_within(caller.connection, c.Admit("j", "a", TERMS))  # type: ignore[arg-type]
     caller.rollback()
 

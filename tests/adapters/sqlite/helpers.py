@@ -6,29 +6,13 @@ import os
 import sqlite3
 import sys
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from unswept.adapters.sql.rows import (
-    CONSUMER_COLUMNS,
-    EVENT_COLUMNS,
-    INSTANCE_COLUMNS,
-    LETTER_COLUMNS,
-    RESULT_COLUMNS,
-    chunk_of,
-    consumer_of,
-    event_of,
-    instance_of,
-    job_list,
-    job_of,
-    letter_of,
-    listed,
-    request_of,
-    result_of,
-)
+from tests.adapters.tables import COLUMNS, selected, tables_from
 from unswept.core.job import Terms
 from unswept.core.units import Ms, StoreMs
-from unswept.core.world import Birth, DedupKey, World
 
 TERMS = Terms(Ms(100), Ms(160), Ms(80), Ms(60))
 """Lease ttl 100, http grace 160, first beat 80, window 60."""
@@ -46,75 +30,19 @@ class Clock:
 
 def tables_of(path: str | Path) -> Mapping[str, Any]:
     """All rows of a store's file, under the names and in the shape that a `World` has."""
-    database = sqlite3.connect(path)
-    try:
-        read = database.execute
-        output: dict[str, dict[tuple[int, int], Any]] = {}
-        for job_id, epoch, *chunk in read(
-            "SELECT job_id, epoch, chunk, stream, data FROM unswept_output"
-        ):
-            output.setdefault(job_id, {})[epoch, chunk[0]] = chunk_of(tuple(chunk))
-        return {
-            "jobs": {
-                row[0]: job_of(row)
-                for row in read(f"SELECT {job_list('unswept_label_sets')} FROM unswept_jobs")
-            },
-            "ids": {
-                row[0]: Birth(row[1], row[2], row[3])
-                for row in read("SELECT id, first_owner, born_at, joined_to FROM unswept_job_ids")
-            },
-            "keys": {
-                (row[0], row[1]): DedupKey(row[2], row[3])
-                for row in read(
-                    "SELECT principal, request_key, job_id, admitted_at FROM unswept_dedup_keys"
+    with closing(sqlite3.connect(path)) as database:
+        return tables_from(
+            {
+                table: database.execute(
+                    f"SELECT {selected(table, 'unswept_label_sets')} FROM unswept_{table}"
+                    f" ORDER BY {_ORDER.get(table, 1)}"
                 )
-            },
-            "requests": {
-                row[0]: request_of(row[1:])
-                for row in read(
-                    "SELECT job_id, payload, principal, request_key FROM unswept_requests"
-                )
-            },
-            "results": {
-                row[0]: result_of(row[1:])
-                for row in read(f"SELECT job_id, {listed(RESULT_COLUMNS)} FROM unswept_results")
-            },
-            "output": output,
-            "instances": {
-                row[0]: instance_of(row)
-                for row in read(f"SELECT {listed(INSTANCE_COLUMNS)} FROM unswept_instances")
-            },
-            "consumers": {
-                row[0]: consumer_of(row)
-                for row in read(f"SELECT {listed(CONSUMER_COLUMNS)} FROM unswept_consumers")
-            },
-            "letters": {
-                (row[0], row[1]): letter_of(row)
-                for row in read(f"SELECT {listed(LETTER_COLUMNS)} FROM unswept_dead_letters")
-            },
-            "events": [
-                event_of(row)
-                for row in read(f"SELECT {listed(EVENT_COLUMNS)} FROM unswept_events ORDER BY seq")
-            ],
-        }
-    finally:
-        database.close()
+                for table in COLUMNS
+            }
+        )
 
 
-def tables_in(world: World) -> Mapping[str, Any]:
-    """The same of a world."""
-    return {
-        "jobs": dict(world.jobs),
-        "ids": dict(world.ids),
-        "keys": dict(world.keys),
-        "requests": dict(world.requests),
-        "results": dict(world.results),
-        "output": {job_id: dict(chunks) for job_id, chunks in world.output.items()},
-        "instances": dict(world.instances),
-        "consumers": dict(world.consumers),
-        "letters": dict(world.letters),
-        "events": list(world.events.values()),
-    }
+_ORDER = {"events": "seq"}
 
 
 def environment() -> dict[str, str]:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.adapters.sqlite.drawn import Drawer, Seen, outcomes
-from tests.adapters.sqlite.helpers import Clock, tables_in, tables_of
+from tests.adapters.sqlite.helpers import Clock, tables_of
+from tests.adapters.tables import tables_in
 from unswept.adapters.sql.queries import Queries
 from unswept.adapters.sqlite import SqliteStore
 from unswept.adapters.sqlite import store as store_module

@@ -1,0 +1,28 @@
+"""Turns SIGTERM and SIGINT into one drain, however often they come."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from typing import Final
+
+from unswept.adapters.gateway.gateway import Gateway
+
+SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+
+
+async def drain_when_signaled(
+    gateway: Gateway, *, finish_ms: int = 0, timeout_ms: int = 30_000
+) -> bool:
+    """Wait for a signal, then drain; what `Gateway.drain` says. Signals that come meanwhile, also
+    during the drain, change nothing. Of the main thread's loop."""
+    loop = asyncio.get_running_loop()
+    came = asyncio.Event()
+    for number in SIGNALS:
+        loop.add_signal_handler(number, came.set)
+    try:
+        await came.wait()
+        return await gateway.drain(finish_ms=finish_ms, timeout_ms=timeout_ms)
+    finally:
+        for number in SIGNALS:
+            loop.remove_signal_handler(number)
