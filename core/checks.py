@@ -6,6 +6,7 @@ SQLite's `json_each`, and one lone surrogate fails a whole array on Postgres.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final
 
 from unswept.core.errors import MisuseError
@@ -14,6 +15,7 @@ from unswept.core.units import MAX_COUNT, MAX_MS
 MAX_ID_LENGTH: Final = 200
 MAX_BYTES: Final = 50 * 1024 * 1024
 MAX_BATCH: Final = 100_000
+MAX_LABELS: Final = 64
 REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}"
 
 
@@ -48,6 +50,19 @@ def check_label(name: str, value: object) -> None:
     """A name that may be empty, like a partition: 0 to 200 printable characters."""
     if value != "":
         check_id(name, value)
+
+
+def canonical_labels(labels: Collection[str]) -> tuple[str, ...]:
+    """A set of labels, sorted and each once: at most 64, each an id. They are compared by code
+    point, as they are: nothing is trimmed, folded or normalised."""
+    if not isinstance(labels, (tuple, list, set, frozenset)):
+        raise MisuseError(f"labels must be a collection of strings, got {shown(labels)}")
+    for label in labels:
+        check_id("labels", label)
+    distinct = tuple(sorted({*labels}))
+    if len(distinct) > MAX_LABELS:
+        raise MisuseError(f"labels must be at most {MAX_LABELS}, got {len(distinct)}")
+    return distinct
 
 
 def check_whole(name: str, value: object, low: int, high: int) -> None:

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Final, Generic, Protocol, TypeAlias, TypeVar
 
-from attrs import frozen
+from attrs import field, frozen
 
 from unswept.core.checks import (
+    canonical_labels,
     check_batch,
     check_bool,
     check_count,
@@ -24,15 +25,21 @@ from unswept.core.checks import (
     check_time,
     check_whole,
     shown,
+    storable_text,
 )
 from unswept.core.errors import MisuseError
-from unswept.core.job import Process, Terms, Transport
+from unswept.core.job import OnOrphan, Process, Terms, Transport
 from unswept.core.lease import OUTCOMES, SETTLEMENTS, RequeueRule, Status
 from unswept.core.replies import (
     Accepted,
+    Acknowledged,
     Beaten,
     Claimed,
+    Consumers,
+    Counts,
+    DeadLettersPage,
     Deregistered,
+    EventsLeased,
     EventsPage,
     Evicted,
     Forgotten,
@@ -81,13 +88,15 @@ class Store(Protocol):
 @frozen
 class Register(Command[Registered]):
     """Makes an instance known. `claim_no` is the greatest claim number that it has used so far, so
-    that a claim that comes late takes nothing after the row was cleaned up."""
+    that a claim that comes late takes nothing after the row was cleaned up. `max_held` is its
+    budget: how many claimed jobs it may hold at once, whatever its claims say."""
 
     instance: str
     role: str = "instance"
     host: str = ""
     pid: int | None = None
     claim_no: int = 0
+    max_held: int | None = None
 
     def __attrs_post_init__(self) -> None:
         """An id, and facts for people."""
@@ -97,6 +106,8 @@ class Register(Command[Registered]):
         if self.pid is not None:
             check_count("pid", self.pid)
         check_count("claim_no", self.claim_no)
+        if self.max_held is not None:
+            check_whole("max_held", self.max_held, 1, MAX_COUNT)
 
 
 @frozen
@@ -134,6 +145,8 @@ class Admit(Command[Accepted | Joined | Refused]):
     request: Request = Request()
     dedup_window_ms: Ms = Ms(0)
     fresh: bool = False
+    on_orphan: OnOrphan = OnOrphan.MARK
+    max_attempts: int | None = None
 
     def __attrs_post_init__(self) -> None:
         """Ids, terms and enums."""
@@ -145,6 +158,7 @@ class Admit(Command[Accepted | Joined | Refused]):
         check_member("request", self.request, Request)
         check_time("dedup_window_ms", self.dedup_window_ms)
         check_bool("fresh", self.fresh)
+        _check_policy(self.requeue, self.on_orphan, self.max_attempts)
 
 
 @frozen
@@ -162,6 +176,12 @@ class Enqueue(Command[Outcome]):
     """Store time after which the job, if nobody claimed it, may be expired."""
     not_before: StoreMs | None = None
     """Store time before which nobody may claim the job."""
+    labels: tuple[str, ...] = field(default=(), converter=canonical_labels)
+    """What a claim must offer to get the job: kinds of runner, not names of jobs, for each set of
+    them that is ever used is kept."""
+    on_orphan: OnOrphan = OnOrphan.MARK
+    max_attempts: int | None = None
+    """Of on_orphan = requeue: how often the job is begun, unless an authority requeues it."""
 
     def __attrs_post_init__(self) -> None:
         """Ids, enums and bounds."""
@@ -173,6 +193,7 @@ class Enqueue(Command[Outcome]):
         check_whole("priority", self.priority, -(2**31), 2**31 - 1)
         check_optional_time("queue_deadline", self.queue_deadline)
         check_optional_time("not_before", self.not_before)
+        _check_policy(self.requeue, self.on_orphan, self.max_attempts)
 
 
 @frozen
@@ -191,10 +212,12 @@ class Withdraw(Command[Accepted | Withdrawn | Refused]):
 
 @frozen
 class Claim(Command[Claimed | Refused]):
-    """Takes queued jobs that are nobody's: lowest priority number first, then oldest, then by id.
+    """Takes queued jobs that are nobody's and all of whose labels it offers: lowest priority number
+    first, then oldest, then by id.
 
     Repeats by (owner, claim_no): the jobs it took that are still held. A number not above the
     owner's last takes nothing new. A claimed job runs, and has until the first-beat ttl to beat.
+    A claim beyond the owner's budget is refused as BUDGET, and its number is used up.
     """
 
     owner: str
@@ -202,6 +225,8 @@ class Claim(Command[Claimed | Refused]):
     terms: Terms
     partition: str = ""
     limit: int = 1
+    labels: tuple[str, ...] = field(default=(), converter=canonical_labels)
+    """What the claimer offers."""
 
     def __attrs_post_init__(self) -> None:
         """An id, a number from 1, terms and a batch."""
@@ -324,9 +349,10 @@ class Release(Command[Outcome]):
 
 
 @frozen
-class RequestCancel(Command[Outcome]):
+class RequestCancel(Command[Accepted | Withdrawn | Refused]):
     """Asks the owner to stop, by its next heartbeat; cancels nobody's job at once. The first
-    request's time stays. Repeats by id."""
+    request's time stays. One that comes before the job spends its id, so that an admit or enqueue
+    that comes after it does nothing. Repeats by id."""
 
     job_id: str
 
@@ -389,13 +415,16 @@ class ExpireQueued(Command[Outcome]):
 
 @frozen
 class Suspects(Command[SuspectsPage]):
-    """One page of the suspects, in id order, behind `after`; names no row that is locked."""
+    """One page of the suspects, in id order, behind `after`; names no row that is locked. With
+    `counted` the reply says how many leases there are in all."""
 
     after: str | None = None
     limit: int = 1_000
+    counted: bool = False
 
     def __attrs_post_init__(self) -> None:
         """Where the page begins and how long it is."""
+        check_bool("counted", self.counted)
         check_optional_id("after", self.after)
         check_whole("limit", self.limit, 1, MAX_PAGE)
 
@@ -559,6 +588,22 @@ class ReadOutput(Command[OutputPage | Refused]):
 
 
 @frozen
+class Count(Command[Counts]):
+    """How many jobs wait, are held and are orphaned, by partition, in one snapshot; of these
+    partitions, or of all that have any."""
+
+    partitions: tuple[str, ...] | None = None
+
+    def __attrs_post_init__(self) -> None:
+        """No partition twice."""
+        if self.partitions is not None:
+            check_batch("partitions", self.partitions, str)
+            for partition in self.partitions:
+                check_label("partitions", partition)
+            check_distinct("partitions", self.partitions)
+
+
+@frozen
 class ReadEvents(Command[EventsPage]):
     """Events in the order in which they were written, behind number `after`."""
 
@@ -567,6 +612,71 @@ class ReadEvents(Command[EventsPage]):
 
     def __attrs_post_init__(self) -> None:
         """Where to begin and how many."""
+        check_count("after", self.after)
+        check_whole("limit", self.limit, 1, MAX_PAGE)
+
+
+# What consumers of events say ---------------------------------------------------------------------
+
+
+@frozen
+class LeaseEvents(Command[EventsLeased | Refused]):
+    """Takes a consumer's lease, or keeps it: whoever holds it reads the events behind its position
+    and acknowledges them. A consumer that is not known begins before the first event. Repeats by
+    (consumer, holder), stamping the lease anew."""
+
+    consumer: str
+    holder: str
+    lease_ms: Ms
+
+    def __attrs_post_init__(self) -> None:
+        """Ids and a duration."""
+        check_id("consumer", self.consumer)
+        check_id("holder", self.holder)
+        check_duration("lease_ms", self.lease_ms)
+
+
+@frozen
+class Acknowledge(Command[Acknowledged | Refused]):
+    """Moves a consumer's position to event number `upto`, by the newest token only, also where its
+    lease has run out and nobody has taken it since. With `error` that event is made a dead letter;
+    with `last` the lease is given back. Repeats by (consumer, token, upto)."""
+
+    consumer: str
+    token: int
+    upto: int
+    last: bool = False
+    error: str | None = None
+    """Free text; NUL and lone surrogates become U+FFFD."""
+
+    def __attrs_post_init__(self) -> None:
+        """An id, a token from 1, a number and a text that every store can keep."""
+        check_id("consumer", self.consumer)
+        check_whole("token", self.token, 1, MAX_COUNT)
+        check_count("upto", self.upto)
+        check_bool("last", self.last)
+        if self.error is not None:
+            if not isinstance(self.error, str):
+                raise MisuseError(f"error must be a string, got {shown(self.error)}")
+            object.__setattr__(self, "error", storable_text(self.error))
+
+
+@frozen
+class ListConsumers(Command[Consumers]):
+    """All consumers, and how far they have come."""
+
+
+@frozen
+class ReadDeadLetters(Command[DeadLettersPage]):
+    """A consumer's dead letters behind number `after`."""
+
+    consumer: str
+    after: int = 0
+    limit: int = 1_000
+
+    def __attrs_post_init__(self) -> None:
+        """Whose, where to begin and how many."""
+        check_id("consumer", self.consumer)
         check_count("after", self.after)
         check_whole("limit", self.limit, 1, MAX_PAGE)
 
@@ -589,6 +699,19 @@ def check_distinct(name: str, keys: Sequence[Hashable]) -> None:
         if key in known:
             raise MisuseError(f"{name} must name each row once, {shown(key)} comes twice")
         known.add(key)
+
+
+def _check_policy(requeue: RequeueRule, on_orphan: object, max_attempts: object) -> None:
+    check_member("on_orphan", on_orphan, OnOrphan)
+    if on_orphan is not OnOrphan.REQUEUE:
+        if max_attempts is not None:
+            raise MisuseError(
+                f"max_attempts ({shown(max_attempts)}) is for on_orphan = requeue, got {on_orphan}"
+            )
+        return
+    if requeue is not RequeueRule.ALLOWED:
+        raise MisuseError(f"on_orphan = requeue needs requeue = allowed, got {requeue}")
+    check_whole("max_attempts", max_attempts, 1, MAX_COUNT)
 
 
 def _check_held(job_id: object, owner: object, epoch: object) -> None:

@@ -26,6 +26,11 @@ class OutcomeUnknownError(StoreError):
     """The connection broke around the commit; the command may have taken effect. Repeat it."""
 
 
+class RowRefusedError(StoreError):
+    """A row is not as unswept made it, and the database refused its change; the command took no
+    effect."""
+
+
 class StoreFullError(StoreError):
     """The store's disk is full; the command took no effect."""
 

@@ -12,7 +12,7 @@ from attrs import frozen
 
 from unswept.core import lease as rules
 from unswept.core.checks import check_count, check_duration, check_id
-from unswept.core.lease import Lease, RequeueRule, Status
+from unswept.core.lease import Kind, Lease, RequeueRule, Status
 from unswept.core.records import changed
 from unswept.core.refusal import Refusal
 from unswept.core.units import Ms, StoreMs
@@ -26,12 +26,16 @@ class Transport(StrEnum):
 
 
 class OnOrphan(StrEnum):
-    """What the sweep does beyond marking the job orphaned."""
+    """A job's policy: what the sweep that orphans it does next, in the same step."""
 
     MARK = "mark"
+    """Nothing: it may heal, until an authority requeues, settles or cancels it."""
     REQUEUE = "requeue"
+    """It goes back to the queue, fencing its owner; after `max_attempts` it fails."""
     FAIL = "fail"
+    """It fails, fencing its owner."""
     HOLD = "hold"
+    """Nothing, and its event says that the outcome is unknown: a person decides."""
 
 
 @frozen
@@ -81,7 +85,8 @@ class Job:
     transport: Transport
     admitted_at: StoreMs
     partition: str = ""
-    label_set: int = 0
+    labels: tuple[str, ...] = ()
+    """What a claim must offer, sorted; a database keeps the number of the set."""
     priority: int = 0
     """Lower is claimed sooner."""
     attempts: int = 0
@@ -103,22 +108,36 @@ def admit(
     owner: str,
     transport: Transport,
     requeue_rule: RequeueRule,
+    on_orphan: OnOrphan,
+    max_attempts: int | None,
     terms: Terms,
     now: StoreMs,
 ) -> Job:
     """A new job, owned from birth by the instance that will run it."""
     lease = rules.admit(owner, terms.ttl_ms(transport), terms.confirm_ms, requeue_rule, now)
-    return Job(job_id, lease, transport, admitted_at=now, attempts=1, beat_at=now)
+    return Job(
+        job_id,
+        lease,
+        transport,
+        admitted_at=now,
+        attempts=1,
+        max_attempts=max_attempts,
+        on_orphan=on_orphan,
+        beat_at=now,
+    )
 
 
 def enqueue(
     job_id: str,
     transport: Transport,
     requeue_rule: RequeueRule,
+    on_orphan: OnOrphan,
+    max_attempts: int | None,
     partition: str,
     priority: int,
     queue_deadline: StoreMs | None,
     not_before: StoreMs | None,
+    labels: tuple[str, ...],
     now: StoreMs,
 ) -> Job:
     """A new job that is nobody's until a claim."""
@@ -128,7 +147,10 @@ def enqueue(
         transport,
         admitted_at=now,
         partition=partition,
+        labels=labels,
         priority=priority,
+        max_attempts=max_attempts,
+        on_orphan=on_orphan,
         queue_deadline=queue_deadline,
         not_before=not_before,
     )
@@ -182,6 +204,21 @@ def orphan(job: Job, epoch: int, beats: int, now: StoreMs) -> Job | Refusal:
     """The sweep of a confirmed suspect."""
     lease = rules.orphan(job.lease, epoch, beats, now)
     return lease if isinstance(lease, Refusal) else changed(job, lease=lease, orphaned_at=now)
+
+
+def next_by_policy(on_orphan: OnOrphan, attempts: int, max_attempts: int | None) -> Kind | None:
+    """What the sweep does with an orphan that it has just made; None: it leaves it."""
+    if on_orphan is OnOrphan.REQUEUE:
+        spent = max_attempts is not None and attempts >= max_attempts
+        return Kind.SETTLE if spent else Kind.REQUEUE
+    return Kind.SETTLE if on_orphan is OnOrphan.FAIL else None
+
+
+def by_policy(job: Job, kind: Kind, now: StoreMs) -> Job | Refusal:
+    """The orphan after that: back in the queue, or failed."""
+    if kind is Kind.REQUEUE:
+        return requeue(job, job.lease.epoch, force=False, not_before=None, now=now)
+    return settle(job, job.lease.epoch, Status.FAILED, now)
 
 
 def complete(job: Job, owner: str, epoch: int, outcome: Status, now: StoreMs) -> Job | Refusal:

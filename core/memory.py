@@ -46,6 +46,8 @@ class MemoryStore:
             output=self._tables[Table.OUTPUT],
             instances=self._tables[Table.INSTANCES],
             events=self._events,
+            consumers=self._tables[Table.CONSUMERS],
+            letters=self._tables[Table.LETTERS],
             **self._sets,
         )
         """A live view of the rows, for checkers; only `execute` changes it."""

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from functools import cached_property
 from typing import Final
 
 from attrs import NOTHING, field, frozen
 
-from unswept.core.checks import check_whole
+from unswept.core.checks import check_member, check_whole
 from unswept.core.errors import MisuseError
 from unswept.core.job import Terms
 from unswept.core.units import MAX_MS, Ms
 
 _DAY: Final = 24 * 60 * 60 * 1000
+
+
+class Breaker(StrEnum):
+    """What a sweeper does when half of all leases, and at least 3, look expired at once."""
+
+    OFF = "off"
+    """Nothing: the window is what tells a fault that all share from dead owners."""
+    SHADOW = "shadow"
+    """It says so, and sweeps."""
+    DEFER = "defer"
+    """It says so, and sweeps `breaker_max_ms` later those that are suspects still."""
 
 
 @frozen(kw_only=True)
@@ -57,11 +69,16 @@ class LeasePolicy:
     stall_limit_ms: Ms = field()
     """How long an event loop may stand still before its jobs are not vouched for; by default twice
     the lease ttl."""
+    breaker: Breaker = Breaker.OFF
+    breaker_max_ms: Ms = field()
+    """How much later at most a breaker that defers lets a sweep go; by default the window."""
 
     def __attrs_pre_init__(self, **given: object) -> None:
         """Whole milliseconds only, before any default is reckoned from them."""
         for name, value in given.items():
-            if value is not NOTHING:
+            if name == "breaker":
+                check_member("breaker", value, Breaker)
+            elif value is not NOTHING:
                 check_whole(name, value, 0 if name == "dedup_window_ms" else 1, MAX_MS)
 
     @http_grace_ms.default
@@ -100,6 +117,10 @@ class LeasePolicy:
     @outbox_give_up_ms.default
     def _outbox_give_up(self) -> Ms:
         return Ms(min(self.retention_ms, _DAY))
+
+    @breaker_max_ms.default
+    def _breaker_max(self) -> Ms:
+        return self.confirm_after_ms
 
     @stall_limit_ms.default
     def _stall_limit(self) -> Ms:
@@ -141,7 +162,7 @@ class LeasePolicy:
             raise MisuseError(f"a policy has no {', '.join(unknown)}")
         policy = cls.__new__(cls)
         sound = cls()
-        for name in (*_DURATIONS, "dedup_window_ms"):
+        for name in (*_DURATIONS, "dedup_window_ms", "breaker"):
             object.__setattr__(policy, name, values.get(name, getattr(sound, name)))
         return policy
 
@@ -182,10 +203,12 @@ class LeasePolicy:
     def detection_ms(self, ttl_ms: int | None = None, requeueable: bool = False) -> Ms:
         """At most so long after its last accepted beat a dead owner's job is orphaned, if some
         other instance is steady all the while and nothing delays it. A job that may be requeued
-        is watched for its whole ttl. (L13)"""
+        is watched for its whole ttl, and a breaker that defers may add its own. (L13)"""
         ttl = self.lease_ttl_ms if ttl_ms is None else ttl_ms
         window = max(self.confirm_after_ms, ttl) if requeueable else self.confirm_after_ms
-        return Ms(ttl + self.sweep_interval_ms + window + 2 * self.operation_timeout_ms)
+        deferred = self.breaker_max_ms if self.breaker is Breaker.DEFER else 0
+        timeouts = 2 * self.operation_timeout_ms
+        return Ms(ttl + self.sweep_interval_ms + window + timeouts + deferred)
 
     def warnings(self) -> tuple[str, ...]:
         """What works but is tight, in sentences."""
@@ -231,4 +254,5 @@ _DURATIONS: Final = (
     "late_output_ms",
     "outbox_give_up_ms",
     "stall_limit_ms",
+    "breaker_max_ms",
 )

@@ -8,6 +8,7 @@ from attrs import frozen
 
 from unswept.core.job import Job, Process, Transport
 from unswept.core.lease import Kind, RequeueRule, Status
+from unswept.core.outbox import Consumer, DeadLetter
 from unswept.core.refusal import Refusal
 from unswept.core.units import Ms, StoreMs
 from unswept.core.values import Chunk, Event, Instance, Request, Result
@@ -163,6 +164,8 @@ class SuspectsPage:
     at: StoreMs
     suspects: tuple[Suspect, ...]
     more: bool
+    held: int | None = None
+    """How many active jobs have an owner; None where it was not asked."""
 
 
 @frozen
@@ -220,6 +223,8 @@ class Grant:
 
     standing: Standing
     transport: Transport
+    requeue: RequeueRule
+    """Decides whether work may go on after its local deadline. (L11)"""
     attempts: int
     request: Request
 
@@ -263,12 +268,99 @@ class RequestRead:
 
 
 @frozen
+class PartitionCount:
+    """How many jobs of a partition are not over, by where they stand."""
+
+    partition: str
+    waiting: int = 0
+    """Queued, and nobody's: the depth of the queue."""
+    oldest_at: StoreMs | None = None
+    """When the oldest of those that wait was enqueued."""
+    queued: int = 0
+    """Queued, and held by an owner."""
+    running: int = 0
+    orphaned: int = 0
+
+    @property
+    def held(self) -> int:
+        """Jobs that an owner answers for."""
+        return self.queued + self.running
+
+
+@frozen
+class Counts:
+    """One look at all jobs that are not over; terminal ones are not counted."""
+
+    at: StoreMs
+    partitions: tuple[PartitionCount, ...]
+    """Those that were asked for, in that order, with zeros; else those that have such jobs, in the
+    order of their names."""
+
+    @property
+    def total(self) -> PartitionCount:
+        """The sum over these partitions, under the name of none."""
+        rows = self.partitions
+        oldest = [row.oldest_at for row in rows if row.oldest_at is not None]
+        return PartitionCount(
+            "",
+            sum(row.waiting for row in rows),
+            min(oldest, default=None),
+            sum(row.queued for row in rows),
+            sum(row.running for row in rows),
+            sum(row.orphaned for row in rows),
+        )
+
+
+@frozen
 class EventsPage:
     """Events in the order in which they were written; `next_after` continues behind them."""
 
     at: StoreMs
     events: tuple[Event, ...]
     next_after: int
+
+
+@frozen
+class EventsLeased:
+    """The consumer's lease is the holder's: read behind `position`, acknowledge with `token`."""
+
+    at: StoreMs
+    token: int
+    position: int
+    attempts: int
+    """Grants since the position last moved; see `outbox.how_many`."""
+    expires_at: StoreMs
+    renewed: bool
+    """It was the holder's already."""
+
+
+@frozen
+class Acknowledged:
+    """So far the consumer has come."""
+
+    at: StoreMs
+    position: int
+    repeated: bool
+    """Nothing moved: it had been acknowledged before."""
+
+
+@frozen
+class Consumers:
+    """All consumers in the order of their names, and the number of the newest event."""
+
+    at: StoreMs
+    newest: int
+    consumers: tuple[Consumer, ...]
+
+
+@frozen
+class DeadLettersPage:
+    """A consumer's dead letters in the order of their numbers; `more` says that the page ended
+    before they did."""
+
+    at: StoreMs
+    letters: tuple[DeadLetter, ...]
+    more: bool
 
 
 @frozen

@@ -6,6 +6,8 @@
   that stops every renewal (an outage, a lock on the table, a clock step) can pass for a dead owner.
 * A suspect whose row is locked is forgotten: its owner cannot renew it either.
 * An instance never suspects its own holds.
+* When half of all leases look expired at once, a breaker may say so, and may let the sweeps wait
+  for a bounded time: it is off unless the policy asks for it.
 
 All times are on the instance's own clock, but where a name says `StoreMs`. (L12)
 """
@@ -21,7 +23,7 @@ from unswept.core import heart as hearts
 from unswept.core.commands import Suspects, Sweep, Target
 from unswept.core.heart import Act, Heart, Pulse
 from unswept.core.lease import RequeueRule
-from unswept.core.policy import LeasePolicy
+from unswept.core.policy import Breaker, LeasePolicy
 from unswept.core.records import changed
 from unswept.core.replies import Suspect, SuspectsPage
 from unswept.core.units import MonoMs, Ms, StoreMs
@@ -92,6 +94,10 @@ class Sweeper:
     """When the present pass began; None: none is under way."""
     look: Look | None = None
     last_number: int = 0
+    held: int | None = None
+    """How many leases there were in all when the last pass began; None: not asked."""
+    tripped_at: MonoMs | None = None
+    """Since when what is ripe looks correlated."""
 
 
 @frozen
@@ -120,7 +126,27 @@ class FirstSight:
     suspect: Suspect
 
 
-Effect = SendSuspects | SendSweep | FirstSight
+@frozen
+class Correlated:
+    """So many of all leases look expired at once that a fault which they share is likelier than so
+    many dead owners."""
+
+    suspects: int
+    held: int
+    until: MonoMs | None
+    """The sweeps wait until then, for those that are suspects still; None: they do not wait."""
+
+
+@frozen
+class GaveWay:
+    """The sweeps have waited for as long as they may, and go out though the suspects still look
+    correlated."""
+
+    suspects: int
+    held: int
+
+
+Effect = SendSuspects | SendSweep | FirstSight | Correlated | GaveWay
 Step = tuple[Sweeper, tuple[Effect, ...]]
 
 
@@ -140,7 +166,7 @@ def tick(sweeper: Sweeper, heart: Heart, now: MonoMs, own: Collection[str]) -> S
         sweeper = failed(sweeper, sweeper.look.number, now)
     if heart.pulse is None or not hearts.may(heart, Act.SWEEP, now):
         return sweeper, ()
-    sweeper, sweeps = _sweep_ripe(sweeper, heart.pulse, now)
+    sweeper, sweeps = _sweep_unless_correlated(sweeper, heart.pulse, now)
     if sweeper.pass_began_at is not None or now < sweeper.next_pass_at:
         return sweeper, sweeps
     sweeper = changed(sweeper, pass_began_at=now)
@@ -156,6 +182,8 @@ def wake_at(sweeper: Sweeper, heart: Heart, now: MonoMs) -> MonoMs | None:
         times = [sweeper.next_pass_at]
     if heart.pulse is not None:
         times += [ripens_at(suspicion, heart.pulse) for suspicion in sweeper.suspicions.values()]
+    if sweeper.tripped_at is not None:
+        times.append(MonoMs(sweeper.tripped_at + sweeper.policy.breaker_max_ms))
     return min((time for time in times if time > now), default=None)
 
 
@@ -189,7 +217,8 @@ def answered(
         kept[suspect.job_id] = suspicion
         if suspicion is not known:
             sights.append(FirstSight(suspect))
-    sweeper = changed(sweeper, look=None, suspicions=kept)
+    held = sweeper.held if page.held is None else page.held
+    sweeper = changed(sweeper, look=None, suspicions=kept, held=held)
     if last is not None:
         sweeper, further = _look(sweeper, last, now)
         return sweeper, (*sights, further)
@@ -219,12 +248,48 @@ def _without(sweeper: Sweeper, job_ids: Collection[str]) -> Sweeper:
 def _look(sweeper: Sweeper, after: str | None, now: MonoMs) -> tuple[Sweeper, SendSuspects]:
     number = sweeper.last_number + 1
     sweeper = changed(sweeper, last_number=number, look=Look(number, after, now))
-    return sweeper, SendSuspects(number, Suspects(after, PAGE))
+    counted = sweeper.policy.breaker is not Breaker.OFF and after is None
+    return sweeper, SendSuspects(number, Suspects(after, PAGE, counted))
 
 
 def _end_pass(sweeper: Sweeper, now: MonoMs, pause_ms: Ms) -> Sweeper:
     began = now if sweeper.pass_began_at is None else sweeper.pass_began_at
     return changed(sweeper, pass_began_at=None, next_pass_at=MonoMs(max(now, began + pause_ms)))
+
+
+def looks_correlated(suspects: int, held: int) -> bool:
+    """At least 3 suspects, and at least half of all leases."""
+    return suspects >= 3 and 2 * suspects >= held
+
+
+def holds_back(breaker: Breaker, tripped_at: MonoMs, max_ms: Ms, now: MonoMs) -> bool:
+    """Must what is ripe still wait? Only where the breaker defers, and only so long. (L13)"""
+    return breaker is Breaker.DEFER and now < tripped_at + max_ms
+
+
+def _sweep_unless_correlated(sweeper: Sweeper, pulse: Pulse, now: MonoMs) -> Step:
+    """Sweep what is ripe, or say that it looks correlated, and wait where the policy says so."""
+    policy, held, suspects = sweeper.policy, sweeper.held, len(sweeper.suspicions)
+    if policy.breaker is Breaker.OFF or held is None or not looks_correlated(suspects, held):
+        if sweeper.tripped_at is not None:
+            sweeper = changed(sweeper, tripped_at=None)
+        return _sweep_ripe(sweeper, pulse, now)
+    if not any(is_ripe(s, pulse, policy.gap_ms, now) for s in sweeper.suspicions.values()):
+        return sweeper, ()
+    notices: list[Effect] = []
+    defers = policy.breaker is Breaker.DEFER
+    if sweeper.tripped_at is None:
+        until = MonoMs(now + policy.breaker_max_ms) if defers else None
+        notices.append(Correlated(suspects, held, until))
+        sweeper = changed(sweeper, tripped_at=now)
+    assert sweeper.tripped_at is not None
+    if holds_back(policy.breaker, sweeper.tripped_at, policy.breaker_max_ms, now):
+        return sweeper, tuple(notices)
+    if defers:
+        notices.append(GaveWay(suspects, held))
+        sweeper = changed(sweeper, tripped_at=None)
+    sweeper, sweeps = _sweep_ripe(sweeper, pulse, now)
+    return sweeper, (*notices, *sweeps)
 
 
 def _sweep_ripe(sweeper: Sweeper, pulse: Pulse, now: MonoMs) -> Step:

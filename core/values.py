@@ -82,6 +82,21 @@ class Chunk:
         check_bytes("data", self.data)
 
 
+class Cause(StrEnum):
+    """Why a sweep changed a job, for whoever reads its events; no rule reads it."""
+
+    LEASE_EXPIRED = "lease_expired"
+    """Its owner, which the store still knows, has not renewed it."""
+    OWNER_LOST = "owner_lost"
+    """Its owner is not registered (any more)."""
+    CANCELED = "canceled"
+    """Its owner had been asked to end it, and fell silent."""
+    OUTCOME_UNKNOWN = "outcome_unknown"
+    """Whatever the owner did: a person decides what became of the job (on_orphan = hold)."""
+    ATTEMPTS_SPENT = "attempts_spent"
+    """It was not requeued, for it had been attempted `max_attempts` times."""
+
+
 @frozen(slots=False)
 class Event:
     """What a transition that changed a status left behind, keyed by (job id, epoch, kind). (L5)"""
@@ -106,6 +121,8 @@ class Event:
     """Of a sweep: the store time at which the sweeper first saw the suspect."""
     forced: bool = False
     """Of a requeue: requeue = never was overridden."""
+    cause: Cause | None = None
+    """Of a sweep: of the orphan, and of what its policy made of it."""
 
 
 @frozen(slots=False)
@@ -119,3 +136,5 @@ class Instance:
     registered_at: StoreMs
     seen_at: StoreMs
     claim_no: int
+    max_held: int | None = None
+    """How many claimed jobs it may hold at once; None: any number."""

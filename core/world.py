@@ -14,18 +14,20 @@ from itertools import islice
 from types import MappingProxyType
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
-from attrs import frozen
+from attrs import evolve, field, frozen
 
 from unswept.core import commands as c
 from unswept.core import job as jobs
 from unswept.core import lease as rules
+from unswept.core import outbox
 from unswept.core import replies as r
-from unswept.core.job import Job
+from unswept.core.job import Job, OnOrphan
 from unswept.core.lease import Kind, Status
+from unswept.core.outbox import Consumer, DeadLetter
 from unswept.core.records import changed
 from unswept.core.refusal import Refusal
 from unswept.core.units import Ms, StoreMs
-from unswept.core.values import Chunk, Event, Instance, Request, Result
+from unswept.core.values import Cause, Chunk, Event, Instance, Request, Result
 
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
@@ -41,6 +43,8 @@ class Table(StrEnum):
     RESULTS = "results"
     OUTPUT = "output"
     INSTANCES = "instances"
+    CONSUMERS = "consumers"
+    LETTERS = "dead_letters"
 
 
 @frozen
@@ -68,6 +72,10 @@ EventKey = tuple[str, int, Kind]
 """(job id, epoch, kind)."""
 ChunkId = tuple[int, int]
 """(epoch, chunk number)."""
+
+
+LetterId = tuple[str, int]
+"""(consumer, event number)."""
 
 
 class Change(NamedTuple):
@@ -106,6 +114,8 @@ class World:
     """Queued jobs that are nobody's."""
     ended: Collection[str]
     """Terminal jobs."""
+    consumers: Mapping[str, Consumer] = field(factory=dict)
+    letters: Mapping[LetterId, DeadLetter] = field(factory=dict)
 
     @classmethod
     def empty(cls) -> World:
@@ -135,6 +145,8 @@ _TABLE_FIELDS: Final[Mapping[Table, str]] = MappingProxyType(
         Table.RESULTS: "results",
         Table.OUTPUT: "output",
         Table.INSTANCES: "instances",
+        Table.CONSUMERS: "consumers",
+        Table.LETTERS: "letters",
     }
 )
 _SETS: Final = ("owned", "waiting", "ended")
@@ -184,7 +196,8 @@ def _register(world: World, cmd: c.Register, now: StoreMs) -> Decision[r.Registe
     known = world.instances.get(cmd.instance)
     claim_no = cmd.claim_no if known is None else max(cmd.claim_no, known.claim_no)
     since = now if known is None else known.registered_at
-    row = Instance(cmd.instance, cmd.role, cmd.host, cmd.pid, since, now, claim_no)
+    facts = (cmd.role, cmd.host, cmd.pid, since, now, claim_no, cmd.max_held)
+    row = Instance(cmd.instance, *facts)
     return Decision(r.Registered(now, claim_no), (Change(Table.INSTANCES, cmd.instance, row),))
 
 
@@ -209,7 +222,16 @@ def _admit(world: World, cmd: c.Admit, now: StoreMs) -> Decision[r.Accepted | r.
         if twin is not None:
             used = Change(Table.IDS, cmd.job_id, Birth(cmd.owner, now, twin.id))
             return Decision(r.Joined(now, r.Standing.of(twin)), (used,))
-    job = jobs.admit(cmd.job_id, cmd.owner, cmd.transport, cmd.requeue, cmd.terms, now)
+    job = jobs.admit(
+        cmd.job_id,
+        cmd.owner,
+        cmd.transport,
+        cmd.requeue,
+        cmd.on_orphan,
+        cmd.max_attempts,
+        cmd.terms,
+        now,
+    )
     keyed = () if key is None else (Change(Table.KEYS, key, DedupKey(cmd.job_id, now)),)
     return _born(job, cmd.owner, cmd.request, Kind.ADMIT, now, keyed)
 
@@ -221,10 +243,13 @@ def _enqueue(world: World, cmd: c.Enqueue, now: StoreMs) -> Decision[c.Outcome]:
         cmd.job_id,
         cmd.transport,
         cmd.requeue,
+        cmd.on_orphan,
+        cmd.max_attempts,
         cmd.partition,
         cmd.priority,
         cmd.queue_deadline,
         cmd.not_before,
+        cmd.labels,
         now,
     )
     return _born(job, None, cmd.request, Kind.ENQUEUE, now, ())
@@ -292,10 +317,15 @@ def _withdraw(
 ) -> Decision[r.Accepted | r.Withdrawn | r.Refused]:
     job = world.jobs.get(cmd.job_id)
     if job is None:
-        spent = Change(Table.IDS, cmd.job_id, Birth(None, now))
-        changes = () if cmd.job_id in world.ids else (spent,)
-        return Decision(r.Withdrawn(now, cmd.job_id), changes)
+        return _spend(world, cmd.job_id, now)
     return _ended_or_asked(job, jobs.withdraw(job, cmd.owner, now), now, cmd.owner)
+
+
+def _spend(world: World, job_id: str, now: StoreMs) -> Decision[r.Withdrawn]:
+    """Nothing is there to end, or not yet: nothing will be under this id. (L6, L7)"""
+    spent = Change(Table.IDS, job_id, Birth(None, now))
+    changes = () if job_id in world.ids else (spent,)
+    return Decision(r.Withdrawn(now, job_id), changes)
 
 
 def _claim(world: World, cmd: c.Claim, now: StoreMs) -> Decision[r.Claimed | r.Refused]:
@@ -306,16 +336,28 @@ def _claim(world: World, cmd: c.Claim, now: StoreMs) -> Decision[r.Claimed | r.R
         held = sorted(job_id for job_id in world.owned if _claimed_by(world.jobs[job_id], cmd))
         grants = tuple(_grant(world, world.jobs[job_id]) for job_id in held)
         return Decision(r.Claimed(now, grants, repeated=True))
+    numbered = changed(instance, claim_no=cmd.claim_no, seen_at=now)
+    counted = Change(Table.INSTANCES, cmd.owner, numbered)
+    room = cmd.limit
+    if instance.max_held is not None:
+        count = sum(1 for job_id in world.owned if _holds_by_claim(world.jobs[job_id], cmd.owner))
+        room = claim_room(cmd.limit, instance.max_held, count)
+    if room == 0:
+        return Decision(r.Refused(now, Refusal.BUDGET, None), (counted,))
     waiting = (world.jobs[job_id] for job_id in world.waiting)
-    ready = (job for job in waiting if may_claim(job, cmd.partition, now))
-    before = nsmallest(cmd.limit, ready, key=claim_order)
+    offered = frozenset(cmd.labels)
+    ready = (
+        job
+        for job in waiting
+        if may_claim(job, cmd.partition, now) and offered.issuperset(job.labels)
+    )
+    before = nsmallest(room, ready, key=claim_order)
     after = [jobs.claim(job, cmd.owner, cmd.claim_no, cmd.terms, now) for job in before]
     taken = [(was, job) for was, job in zip(before, after, strict=True) if isinstance(job, Job)]
-    numbered = changed(instance, claim_no=cmd.claim_no, seen_at=now)
     return Decision(
         r.Claimed(now, tuple(_grant(world, job) for _, job in sorted(taken, key=_by_id)), False),
         (
-            Change(Table.INSTANCES, cmd.owner, numbered),
+            counted,
             *(Change(Table.JOBS, job.id, job) for _, job in taken),
         ),
         tuple(_event(Kind.CLAIM, was, job, now, actor=cmd.owner) for was, job in taken),
@@ -326,6 +368,11 @@ def may_claim(job: Job, partition: str, now: StoreMs) -> bool:
     """Is this waiting job to be had in this partition now?"""
     ready = job.not_before is None or job.not_before <= now
     return ready and job.partition == partition and job.lease.cancel_requested_at is None
+
+
+def claim_room(limit: int, max_held: int, held: int) -> int:
+    """How many jobs a claim may take within its owner's budget."""
+    return max(0, min(limit, max_held - held))
 
 
 def claim_order(job: Job) -> tuple[int, StoreMs, str]:
@@ -341,8 +388,13 @@ def _claimed_by(job: Job, cmd: c.Claim) -> bool:
     return job.lease.owner == cmd.owner and job.claim_no == cmd.claim_no
 
 
+def _holds_by_claim(job: Job, owner: str) -> bool:
+    return job.lease.owner == owner and job.claim_no is not None
+
+
 def _grant(world: World, job: Job) -> r.Grant:
-    return r.Grant(r.Standing.of(job), job.transport, job.attempts, world.requests[job.id])
+    facts = (job.transport, job.lease.requeue, job.attempts)
+    return r.Grant(r.Standing.of(job), *facts, world.requests[job.id])
 
 
 # What an owner says, under its epoch ------------------------------------------------------------
@@ -474,10 +526,12 @@ def _released_by(world: World, cmd: c.Release) -> bool:
 # What anybody may say ---------------------------------------------------------------------------
 
 
-def _request_cancel(world: World, cmd: c.RequestCancel, now: StoreMs) -> Decision[c.Outcome]:
+def _request_cancel(
+    world: World, cmd: c.RequestCancel, now: StoreMs
+) -> Decision[r.Accepted | r.Withdrawn | r.Refused]:
     job = world.jobs.get(cmd.job_id)
     if job is None:
-        return _absent(world, cmd.job_id, now)
+        return _spend(world, cmd.job_id, now)
     if job.lease.status is Status.CANCELED:
         return _repeated(job, now)
     return _ended_or_asked(job, jobs.request_cancel(job, now), now, None)
@@ -518,6 +572,7 @@ def _expire(world: World, cmd: c.ExpireQueued, now: StoreMs) -> Decision[c.Outco
 
 
 def _suspects(world: World, cmd: c.Suspects, now: StoreMs) -> Decision[r.SuspectsPage]:
+    held = len(world.owned) if cmd.counted else None
     rows: list[r.Suspect] = []
     for job_id in sorted(world.owned):
         if cmd.after is not None and job_id <= cmd.after:
@@ -526,9 +581,9 @@ def _suspects(world: World, cmd: c.Suspects, now: StoreMs) -> Decision[r.Suspect
         if not rules.is_suspect(job.lease, now):
             continue
         if len(rows) == cmd.limit:
-            return Decision(r.SuspectsPage(now, tuple(rows), more=True))
+            return Decision(r.SuspectsPage(now, tuple(rows), more=True, held=held))
         rows.append(_suspect(job))
-    return Decision(r.SuspectsPage(now, tuple(rows), more=False))
+    return Decision(r.SuspectsPage(now, tuple(rows), more=False, held=held))
 
 
 def _suspect(job: Job) -> r.Suspect:
@@ -563,6 +618,7 @@ def _sweep(world: World, cmd: c.Sweep, now: StoreMs) -> Decision[r.Swept]:
     answers: list[r.SweepAnswer] = []
     changes: list[Change] = []
     events: list[Event] = []
+    further: list[Event] = []  # after them all, as a database writes them
     for target in cmd.targets:
         job = world.jobs.get(target.job_id)
         if job is None:
@@ -577,8 +633,32 @@ def _sweep(world: World, cmd: c.Sweep, now: StoreMs) -> Decision[r.Swept]:
         answers.append(r.SweepAnswer(job.id, None))
         changes.append(Change(Table.JOBS, job.id, after))
         event = _event(Kind.ORPHAN, job, after, now, actor=cmd.sweeper)
-        events.append(changed(event, first_seen_at=target.first_seen_at))
-    return Decision(r.Swept(now, tuple(answers)), tuple(changes), tuple(events))
+        known = job.lease.owner in world.instances
+        cause = sweep_cause(job.on_orphan, job.lease.cancel_requested_at, known)
+        events.append(changed(event, first_seen_at=target.first_seen_at, cause=cause))
+        kind = jobs.next_by_policy(job.on_orphan, job.attempts, job.max_attempts)
+        ended = after if kind is None else jobs.by_policy(after, kind, now)
+        if kind is not None and isinstance(ended, Job):
+            changes.append(Change(Table.JOBS, job.id, ended))
+            event = _event(kind, after, ended, now, actor=cmd.sweeper)
+            further.append(changed(event, cause=policy_cause(job.on_orphan, kind, cause)))
+    return Decision(r.Swept(now, tuple(answers)), tuple(changes), (*events, *further))
+
+
+def sweep_cause(on_orphan: OnOrphan, asked_at: StoreMs | None, owner_known: bool) -> Cause:
+    """Why a job was orphaned, as its event says it."""
+    if on_orphan is OnOrphan.HOLD:
+        return Cause.OUTCOME_UNKNOWN
+    if asked_at is not None:
+        return Cause.CANCELED
+    return Cause.LEASE_EXPIRED if owner_known else Cause.OWNER_LOST
+
+
+def policy_cause(on_orphan: OnOrphan, kind: Kind, cause: Cause) -> Cause:
+    """Why its policy did to the orphan what it did: as it was orphaned, or for all attempts were
+    spent."""
+    spent = on_orphan is OnOrphan.REQUEUE and kind is Kind.SETTLE
+    return Cause.ATTEMPTS_SPENT if spent else cause
 
 
 def swept_before(job: Job, target: c.Target) -> bool:
@@ -700,6 +780,83 @@ def _read_events(world: World, cmd: c.ReadEvents, now: StoreMs) -> Decision[r.Ev
     return Decision(r.EventsPage(now, page, cmd.after + len(page)))
 
 
+def _count(world: World, cmd: c.Count, now: StoreMs) -> Decision[r.Counts]:
+    rows: dict[str, r.PartitionCount] = {}
+    for job in world.jobs.values():
+        if job.lease.status not in rules.TERMINAL:
+            row = rows.get(job.partition, r.PartitionCount(job.partition))
+            rows[job.partition] = _counted(row, job)
+    return Decision(r.Counts(now, counts_of(rows, cmd.partitions)))
+
+
+def _counted(row: r.PartitionCount, job: Job) -> r.PartitionCount:
+    if job.lease.status is Status.ORPHANED:
+        return evolve(row, orphaned=row.orphaned + 1)
+    if job.lease.status is Status.RUNNING:
+        return evolve(row, running=row.running + 1)
+    if job.lease.owner is not None:
+        return evolve(row, queued=row.queued + 1)
+    oldest = job.admitted_at if row.oldest_at is None else min(row.oldest_at, job.admitted_at)
+    return evolve(row, waiting=row.waiting + 1, oldest_at=oldest)
+
+
+def counts_of(
+    rows: Mapping[str, r.PartitionCount], wanted: tuple[str, ...] | None
+) -> tuple[r.PartitionCount, ...]:
+    """The counts of the partitions that were asked for; those that have no such jobs are zero."""
+    names = sorted(rows) if wanted is None else wanted
+    return tuple(rows.get(name, r.PartitionCount(name)) for name in names)
+
+
+# What consumers of events say -------------------------------------------------------------------
+
+
+def _lease_events(
+    world: World, cmd: c.LeaseEvents, now: StoreMs
+) -> Decision[r.EventsLeased | r.Refused]:
+    known = world.consumers.get(cmd.consumer)
+    row = outbox.grant(known, cmd.consumer, cmd.holder, cmd.lease_ms, now)
+    if isinstance(row, Refusal):
+        return Decision(r.Refused(now, row, None))
+    return Decision(leased(known, row, now), (Change(Table.CONSUMERS, row.name, row),))
+
+
+def leased(known: Consumer | None, row: Consumer, now: StoreMs) -> r.EventsLeased:
+    """What a grant comes to."""
+    renewed = known is not None and known.token == row.token
+    return r.EventsLeased(now, row.token, row.position, row.attempts, row.expires_at, renewed)
+
+
+def _acknowledge(
+    world: World, cmd: c.Acknowledge, now: StoreMs
+) -> Decision[r.Acknowledged | r.Refused]:
+    known = world.consumers.get(cmd.consumer)
+    if known is None:
+        return Decision(r.Refused(now, Refusal.ABSENT, None))
+    row = outbox.acknowledge(known, cmd.token, cmd.upto, len(world.events), cmd.last)
+    if isinstance(row, Refusal):
+        return Decision(r.Refused(now, row, None))
+    changes = [] if row == known else [Change(Table.CONSUMERS, row.name, row)]
+    moved = row.position > known.position
+    if moved and cmd.error is not None:
+        letter = DeadLetter(row.name, row.position, now, known.attempts, cmd.error)
+        changes.append(Change(Table.LETTERS, (row.name, row.position), letter))
+    return Decision(r.Acknowledged(now, row.position, repeated=not moved), tuple(changes))
+
+
+def _list_consumers(world: World, cmd: c.ListConsumers, now: StoreMs) -> Decision[r.Consumers]:
+    rows = tuple(world.consumers[name] for name in sorted(world.consumers))
+    return Decision(r.Consumers(now, len(world.events), rows))
+
+
+def _read_dead_letters(
+    world: World, cmd: c.ReadDeadLetters, now: StoreMs
+) -> Decision[r.DeadLettersPage]:
+    wanted = sorted(key for key in world.letters if key[0] == cmd.consumer and key[1] > cmd.after)
+    page = tuple(world.letters[key] for key in wanted[: cmd.limit])
+    return Decision(r.DeadLettersPage(now, page, more=len(wanted) > cmd.limit))
+
+
 # What the deciders share ------------------------------------------------------------------------
 
 
@@ -815,7 +972,12 @@ _DECIDERS: Final[Mapping[type, _Decider]] = MappingProxyType(
         c.Find: _find,
         c.ReadRequest: _read_request,
         c.ReadOutput: _read_output,
+        c.Count: _count,
         c.ReadEvents: _read_events,
+        c.LeaseEvents: _lease_events,
+        c.Acknowledge: _acknowledge,
+        c.ListConsumers: _list_consumers,
+        c.ReadDeadLetters: _read_dead_letters,
     }
 )
 

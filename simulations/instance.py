@@ -362,7 +362,7 @@ class Instance:
                 self._look(effect)
             elif isinstance(effect, sweepers.SendSweep):
                 self._sweep(effect)
-            else:
+            elif isinstance(effect, sweepers.FirstSight):
                 self._first_sight(effect.suspect)
 
     def _look(self, effect: sweepers.SendSuspects) -> None:

@@ -17,7 +17,7 @@ from unswept.core.heart import Phase
 from unswept.core.job import Job, Transport
 from unswept.core.lease import Kind, RequeueRule, Status
 from unswept.core.limiter import Limits
-from unswept.core.policy import LeasePolicy
+from unswept.core.policy import Breaker, LeasePolicy
 from unswept.core.records import changed
 from unswept.core.sweeper import window_ms
 from unswept.core.units import MonoMs, Ms, StoreMs
@@ -444,6 +444,7 @@ class Run:
         assert ttl is not None
         bound = ttl + policy.sweep_interval_ms + self._window(policy, job)
         bound += 2 * policy.operation_timeout_ms
+        bound += policy.breaker_max_ms if policy.breaker is Breaker.DEFER else 0
         bound += bound // 1_000  # the watcher's clock may be slow
         self._judge("L13", Neglect(job.id, Ms(silent), Ms(bound), watcher.name, Ms(now - since)))
 

@@ -23,11 +23,14 @@ class History:
     ) -> Step:
         """The step that `decision`, taken on `world` and not yet made there, amounts to."""
         rows: list[tuple[Job | None, Job | None]] = []
+        moved: dict[str, Job | None] = {}
         output = False
         used: list[str] = []
         for change in decision.changes:
             if change.table is Table.JOBS:
-                rows.append((world.jobs.get(change.key), change.row))
+                # A sweep may change a job twice: it is orphaned, and then what its policy says.
+                rows.append((moved.get(change.key, world.jobs.get(change.key)), change.row))
+                moved[change.key] = change.row
             elif change.table is Table.IDS:
                 used.append(change.key)
             elif change.table is Table.OUTPUT and change.row is not None:

@@ -7,6 +7,7 @@ written from the law's sentence, not from the code that keeps the law.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from types import MappingProxyType
@@ -18,7 +19,7 @@ from unswept.core import commands as c
 from unswept.core import replies as r
 from unswept.core.commands import Command
 from unswept.core.heart import Phase
-from unswept.core.job import Job
+from unswept.core.job import Job, OnOrphan
 from unswept.core.lease import ACTIVE, MOVES, TERMINAL, Kind, RequeueRule, Status, well_formed
 from unswept.spec.observations import Neglect, Send, Step, SweepTruth, Work
 
@@ -66,6 +67,9 @@ READS: Final = frozenset(
         c.ReadRequest,
         c.ReadOutput,
         c.ReadEvents,
+        c.Count,
+        c.ListConsumers,
+        c.ReadDeadLetters,
         c.ListInstances,
     }
 )
@@ -186,7 +190,7 @@ def _l4(step: Step) -> str | None:
         if before.lease.status in TERMINAL and (after is not None or not step.is_eviction):
             return f"{before.id} was {before.lease.status} and was changed"
         if before.lease.status is Status.ORPHANED:
-            if not isinstance(step.command, _OUT_OF_ORPHANED):
+            if not isinstance(step.command, _OUT_OF_ORPHANED) and not _by_policy(step, before):
                 return f"orphaned {before.id} was changed by {type(step.command).__name__}"
             healed = isinstance(step.command, c.Complete) and after is not None
             if healed and after is not None and after.lease.epoch != before.lease.epoch:
@@ -200,14 +204,25 @@ def _l4(step: Step) -> str | None:
     return None
 
 
+def _by_policy(step: Step, orphan: Job) -> bool:
+    """Was it orphaned in this very step, by a sweep that its policy bids go on?"""
+    was = step.before(orphan.id)
+    now = isinstance(step.command, c.Sweep) and was is not None and was.lease.status in ACTIVE
+    return now and orphan.on_orphan in (OnOrphan.REQUEUE, OnOrphan.FAIL)
+
+
 _WITHOUT_STATUS: Final = frozenset({Kind.DELAY, Kind.REQUEST_CANCEL, Kind.STALE_RESULT, Kind.EVICT})
 """Kinds of event that a transition may leave without a change of status."""
 
 
 def _l5(step: Step) -> str | None:
-    left = {event.job_id: event for event in step.events}
+    left = {(event.job_id, event.epoch): event for event in step.events}
     if len(left) != len(step.events):
-        return "one command left two events for one job"
+        return "one command left two events for one job and epoch"
+    changes = Counter(after.id for _, after in step.rows if after is not None)
+    for job_id, count in Counter(event.job_id for event in step.events).items():
+        if count > max(1, changes[job_id]):
+            return f"one command left {count} events for {job_id}"
     for event in step.events:
         key = (event.job_id, event.epoch, event.kind)
         if key in step.known_events:
@@ -222,13 +237,17 @@ def _l5(step: Step) -> str | None:
         was = None if before is None else before.lease.status
         stays = before is not None and before.lease.epoch == after.lease.epoch
         if stays and was is after.lease.status:  # a release of a queued job moves the epoch
-            if after.id in left and left[after.id].kind not in _WITHOUT_STATUS:
-                return f"{after.id} stayed {was} and left the event {left[after.id].kind}"
+            silent = left.get((after.id, after.lease.epoch))
+            if silent is not None and silent.kind not in _WITHOUT_STATUS:
+                return f"{after.id} stayed {was} and left the event {silent.kind}"
             continue
-        event_ = left.get(after.id)
+        event_ = left.get((after.id, after.lease.epoch))
         if event_ is None:
-            return f"{after.id} went from {was} to {after.lease.status} and left no event"
-        if event_.epoch != after.lease.epoch or event_.status is not after.lease.status:
+            return (
+                f"{after.id} went from {was} to {after.lease.status}, epoch {after.lease.epoch}, "
+                f"and left no event of it"
+            )
+        if event_.status is not after.lease.status:
             return f"the event of {after.id} says {event_.status}, epoch {event_.epoch}"
         steps = after.lease.epoch - (0 if before is None else before.lease.epoch)
         if not _kind_fits(event_.kind, was, after.lease.status, steps):
@@ -267,6 +286,8 @@ def _l7(step: Step) -> str | None:
     cmd = step.command
     if isinstance(cmd, c.RequestCancel):
         job = step.before(cmd.job_id)
+        if job is None and cmd.job_id not in {*step.used_ids, *step.newly_used}:
+            return f"the cancel request came before {cmd.job_id} and is not remembered"
         if job is not None and (
             job.lease.status is Status.ORPHANED
             or (job.lease.status is Status.QUEUED and job.lease.owner is None)
@@ -489,7 +510,7 @@ LAWS: Final[tuple[Law, ...]] = (
     Law(
         "L4",
         "Until its eviction a terminal job never changes; orphaned changes only by heal, requeue, "
-        "settlement or cancel.",
+        "settlement or cancel, or in the very sweep by the job's policy.",
         Judges.STEP,
         _l4,
     ),
@@ -506,13 +527,14 @@ LAWS: Final[tuple[Law, ...]] = (
         "An id that has been used is never queued again by a late enqueue.",
         Judges.STEP,
         _l6,
-        (c.Admit, c.Enqueue, c.Withdraw),
+        (c.Admit, c.Enqueue, c.Withdraw, c.RequestCancel),
         of_rows=True,
     ),
     Law(
         "L7",
         "The first cancel request stays on the row; every renewed or orphaned answer bears it; a "
-        "first start under it is refused; nobody's job is canceled at once.",
+        "first start under it is refused; nobody's job is canceled at once; an id that has no job "
+        "yet is spent.",
         Judges.STEP,
         lambda step: _l7(step) or _l7_answers(step),
     ),
@@ -564,7 +586,8 @@ LAWS: Final[tuple[Law, ...]] = (
     Law(
         "L13",
         "A job that is not renewed, while some instance that does not hold it stays steady, is "
-        "orphaned by h + ttl + sweep interval + window + 2 operation timeouts.",
+        "orphaned by h + ttl + sweep interval + window + 2 operation timeouts, and breaker_max_ms "
+        "more where a breaker defers.",
         Judges.NEGLECT,
         _l13,
     ),

@@ -33,7 +33,7 @@ class Step:
     command: Command[Any]
     reply: Any
     rows: tuple[tuple[Job | None, Job | None], ...]
-    """The jobs that changed, before and after; None: no row."""
+    """The jobs that changed, before and after, in the order of the changes; None: no row."""
     jobs: Mapping[str, Job]
     """All jobs as they were before."""
     events: tuple[Event, ...]
@@ -62,7 +62,7 @@ class Step:
 
     def after(self, job_id: str) -> Job | None:
         """A job as it is after this step."""
-        for before, after in self.rows:
+        for before, after in reversed(self.rows):
             if (before is not None and before.id == job_id) or (
                 after is not None and after.id == job_id
             ):

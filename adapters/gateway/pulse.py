@@ -240,6 +240,8 @@ class Pulse:
             return self._look(effect)
         if isinstance(effect, sweepers.FirstSight):
             self._at_first_sight(effect.suspect)
+        elif isinstance(effect, (sweepers.Correlated, sweepers.GaveWay)):
+            log.warning("%s: %s", self._identity.instance, _told(effect))
         elif self._still_proves(decided_by):
             swept = self._store.execute(effect.command(self._identity.instance))
             for target, answer in zip(effect.targets, swept.answers, strict=True):
@@ -296,6 +298,16 @@ class Pulse:
             for command in commands:
                 if self.may(Act.SWEEP):
                     self._store.execute(command)
+
+
+def _told(notice: sweepers.Correlated | sweepers.GaveWay) -> str:
+    """What the breaker noticed, for the log."""
+    many = f"{notice.suspects} suspects of {notice.held} leases look like one fault they share"
+    if isinstance(notice, sweepers.GaveWay):
+        return f"{many}; their sweeps have waited for long enough"
+    if notice.until is None:
+        return f"{many}; they are swept all the same"
+    return f"{many}; their sweeps wait for {notice.until - boot_ms()} ms"
 
 
 def longest_nap_ms(policy: LeasePolicy) -> int:

@@ -30,7 +30,7 @@ from unswept.adapters.urls import is_postgres, without_password
 from unswept.core.checks import check_whole, shown
 from unswept.core.errors import MisuseError
 from unswept.core.limiter import Limits
-from unswept.core.policy import LeasePolicy
+from unswept.core.policy import Breaker, LeasePolicy
 
 DEFAULT_URL: Final = "sqlite:unswept.db"
 DEFAULT: Final = "default"
@@ -43,6 +43,8 @@ KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "limits": LIMIT_KEYS,
 }
 """Every table and its keys."""
+TEXT_KEYS: Final = ("store_url", "breaker")
+"""Keys whose variables hold a text; those of all others hold a number."""
 
 
 @frozen
@@ -74,7 +76,7 @@ class Settings:
 def settings_from(given: Mapping[str, Value], warnings: tuple[str, ...] = ()) -> Settings:
     """The settings of these values, with defaults for the rest. `store_url` None means none."""
     try:
-        policy = LeasePolicy(**_chosen(given, POLICY_KEYS))
+        policy = LeasePolicy(**_policy_values(given))
         limits = Limits(**_chosen(given, LIMIT_KEYS[:-1]))
         max_output = given["max_output_bytes"].value if "max_output_bytes" in given else None
         if max_output is not None:
@@ -118,7 +120,7 @@ def own_values(
         name = f"UNSWEPT_{key.upper()}"
         if name in environment:
             text = environment[name]
-            given[key] = Value(text if key == "store_url" else _whole(name, text), name)
+            given[key] = Value(text if key in TEXT_KEYS else _whole(name, text), name)
     return given
 
 
@@ -134,6 +136,20 @@ def read_toml(path: Path) -> Mapping[str, Any]:
 
 def _chosen(given: Mapping[str, Value], keys: tuple[str, ...]) -> dict[str, Any]:
     return {key: given[key].value for key in keys if key in given}
+
+
+def _policy_values(given: Mapping[str, Value]) -> dict[str, Any]:
+    values = _chosen(given, POLICY_KEYS)
+    if "breaker" in values:
+        values["breaker"] = _breaker(values["breaker"])
+    return values
+
+
+def _breaker(value: Any) -> Breaker:
+    try:
+        return Breaker(value)
+    except ValueError:
+        raise MisuseError(f"breaker must be {', '.join(Breaker)}, got {shown(value)}") from None
 
 
 def _whole(name: str, text: str) -> int:

@@ -27,9 +27,10 @@ from unswept.adapters.postgres.settings import (
     Settings,
     settings,
 )
+from unswept.adapters.sql import poison
 from unswept.adapters.sql.scripts import Entry, entry_of, entry_within
 from unswept.core.commands import Command, Complete, Enqueue, Heartbeat, Outcome
-from unswept.core.errors import MisuseError, StoreUnavailableError
+from unswept.core.errors import MisuseError, StoreError, StoreUnavailableError
 
 R = TypeVar("R")
 
@@ -87,6 +88,16 @@ class AsyncPostgresStore:
 
     async def execute(self, command: Command[R]) -> R:
         """Carry out one command and reply. Raises `StoreError` where the outside world fails."""
+        try:
+            return await self._execute(command)
+        except StoreError as error:
+            parts = poison.parts_of(command, error)
+            if not parts:
+                raise
+        reply: Any = poison.together(command, [await self.execute(part) for part in parts])
+        return reply  # type: ignore[no-any-return]
+
+    async def _execute(self, command: Command[R]) -> R:
         entry = entry_of(command)
         commands, beats = await self._opened()
         pool = beats if isinstance(command, Heartbeat) else commands

@@ -24,6 +24,7 @@ class PostgresDialect:
     holds = "free_holds, stamp"
     holds_now = "stamped_at"
     ids = "SELECT unnest(:ids::text[])"
+    offered = "labels::jsonb <@ :offered::jsonb"
     # Its own transaction number, which is greater than any that has been handed out before.
     probe: str | None = "SELECT pg_current_xact_id()::text"
     settled = "pg_snapshot_xmin(pg_current_snapshot()) > :probe::xid8"

@@ -14,6 +14,7 @@ import psycopg
 from unswept.core.errors import (
     NotAStoreError,
     OutcomeUnknownError,
+    RowRefusedError,
     StoreError,
     StoreFullError,
     StoreReadOnlyError,
@@ -42,6 +43,11 @@ _CONFLICT: Final[_Family] = (
 _OUT_OF_REACH: Final[_Family] = (
     StoreUnavailableError,
     "the server takes no commands now; nothing was written. Repeat the command once it does",
+)
+_ROW: Final[_Family] = (
+    RowRefusedError,
+    "the server refused a statement of unswept; nothing was written. Were its tables changed by"
+    " hand?",
 )
 _NO_TABLES: Final[_Family] = (
     NotAStoreError,
@@ -86,6 +92,8 @@ _STATES: Final[Mapping[str, _Family]] = MappingProxyType(
 )
 _CLASSES: Final[Mapping[str, _Family]] = MappingProxyType(
     {
+        "22": _ROW,
+        "23": _ROW,
         "08": _OUT_OF_REACH,
         "53": _OUT_OF_REACH,
         "57": _OUT_OF_REACH,

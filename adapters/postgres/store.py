@@ -26,9 +26,10 @@ from unswept.adapters.postgres.settings import (
     settings,
 )
 from unswept.adapters.postgres.sync import connected, drive
+from unswept.adapters.sql import poison
 from unswept.adapters.sql.scripts import Entry, entry_of, entry_within
 from unswept.core.commands import Command, Complete, Enqueue, Heartbeat, Outcome
-from unswept.core.errors import MisuseError, StoreUnavailableError
+from unswept.core.errors import MisuseError, StoreError, StoreUnavailableError
 
 R = TypeVar("R")
 
@@ -82,6 +83,16 @@ class PostgresStore:
 
     def execute(self, command: Command[R]) -> R:
         """Carry out one command and reply. Raises `StoreError` where the outside world fails."""
+        try:
+            return self._execute(command)
+        except StoreError as error:
+            parts = poison.parts_of(command, error)
+            if not parts:
+                raise
+        reply: Any = poison.together(command, [self.execute(part) for part in parts])
+        return reply  # type: ignore[no-any-return]
+
+    def _execute(self, command: Command[R]) -> R:
         entry = entry_of(command)
         self._check_usable()
         pool = self._beats if isinstance(command, Heartbeat) else self._commands

@@ -32,7 +32,16 @@ class Born:
 
 
 def _admitted(said: Said) -> Job:
-    return jobs.admit(said.id, said.owner, said.transport, said.requeue, said.terms, said.now)
+    return jobs.admit(
+        said.id,
+        said.owner,
+        said.transport,
+        said.requeue,
+        said.on_orphan,
+        said.max_attempts,
+        said.terms,
+        said.now,
+    )
 
 
 def _enqueued(said: Said) -> Job:
@@ -40,10 +49,13 @@ def _enqueued(said: Said) -> Job:
         said.id,
         said.transport,
         said.requeue,
+        said.on_orphan,
+        said.max_attempts,
         said.partition,
         said.priority,
         said.queue_deadline,
         said.not_before,
+        said.label_set,
         said.now,
     )
 

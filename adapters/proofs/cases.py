@@ -94,7 +94,12 @@ _FACTS: Final = tuple(
     for name in rows.JOB_COLUMNS
     if name not in ("id", *rows.LEASE_COLUMNS, *rows.PROCESS_COLUMNS)
 )
-_OF_A_JOB: Final = attrgetter("id", *(f"lease.{name}" for name in rows.LEASE_COLUMNS), *_FACTS)
+_FIELDS: Final[Mapping[str, str]] = {**{name: name for name in _FACTS}, "label_set": "labels"}
+"""The job's field of each column: that a set of labels and its number stand for each other is what
+interning is for."""
+_OF_A_JOB: Final = attrgetter(
+    "id", *(f"lease.{name}" for name in rows.LEASE_COLUMNS), *_FIELDS.values()
+)
 _OF_A_PROCESS: Final = attrgetter("pid", "start", "boot_id")
 
 
@@ -113,7 +118,10 @@ _NEVER_NULL: Final = frozenset({"admitted_at", "partition", "label_set", "priori
 
 
 def _job(draw: Draw, tested: Collection[str]) -> Job:
-    facts = {name: _fact(draw, name) if name in tested else _CARRIED[name] for name in _FACTS}
+    facts = {
+        field: _fact(draw, name) if name in tested or field in tested else _CARRIED[name]
+        for name, field in _FIELDS.items()
+    }
     return Job(
         draw(int, "_id") if "id" in tested else _CARRIED["id"],
         _lease(draw, tested),

@@ -175,7 +175,12 @@ def _draw_lease(draw: Any) -> Lease:
 
 def _at_least(draw: Any, number: Any, bound: int) -> None:
     """Lets the solver take only such numbers, which costs nothing; a test would be two paths."""
-    draw.space.add(number.var >= bound)
+    from crosshair.util import IgnoreAttempt
+
+    if hasattr(number, "var"):
+        draw.space.add(number.var >= bound)
+    elif number < bound:  # now and then a plain number is tried beside the symbolic one
+        raise IgnoreAttempt
 
 
 # What is told -----------------------------------------------------------------------------------

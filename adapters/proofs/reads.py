@@ -15,7 +15,7 @@ from unswept.adapters.proofs.assembled import Database, statement
 from unswept.adapters.proofs.cases import Case, Said, cases, names_in
 from unswept.adapters.proofs.fragments import compiled, is_true, parameters_of, tested_columns
 from unswept.adapters.sql import rows
-from unswept.adapters.sql.queries import NO_LABELS, Queries
+from unswept.adapters.sql.queries import Queries
 from unswept.core import lease as rules
 from unswept.core.job import Job
 from unswept.core.lease import Status
@@ -41,7 +41,7 @@ def _suspected(job: Job, said: Said) -> bool:
 
 
 def _claimable(job: Job, said: Said) -> bool:
-    waits = _waits(job) and job.label_set == NO_LABELS
+    waits = _waits(job) and job.labels == said.label_set
     return waits and may_claim(job, said.partition, said.now)
 
 
@@ -65,6 +65,7 @@ def _waits(job: Job) -> bool:
 LOOKS: Final = (
     Look("suspects", "L2", _suspected, ("deadline <", "deadline <=")),
     Look("candidates", "L7", _claimable, (" OR not_before", " AND not_before")),
+    Look("heads", "L7", _claimable, ("not_before <=", "not_before <")),
     Look("evictable", "L14", _evictable, ("finished_at <", "finished_at <="), _finished_if_over),
     Look("expirable", "L4", _expirable, ("queue_deadline <", "queue_deadline <=")),
 )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from unswept.adapters.sql.common import (
+    bear,
     carry_out,
     locked_job,
     read_job,
@@ -15,18 +16,20 @@ from unswept.adapters.sql.common import (
 from unswept.adapters.sql.outsiders import asked_to_end
 from unswept.adapters.sql.queries import Queries
 from unswept.adapters.sql.rows import (
+    NO_LABELS,
     Before,
     event_params,
     instance_of,
     job_of,
+    labels_text,
     request_of,
+    requeue_of,
     standing_of,
     terms_params,
     transport_of,
 )
 from unswept.adapters.sql.statements import CLAIM, WITHDRAW
 from unswept.adapters.sql.steps import (
-    CLOCK,
     Each,
     Script,
     Statement,
@@ -41,7 +44,7 @@ from unswept.core.lease import Kind, Status
 from unswept.core.refusal import Refusal
 from unswept.core.units import StoreMs
 from unswept.core.values import Request
-from unswept.core.world import may_join
+from unswept.core.world import claim_room, may_join
 
 # Instances --------------------------------------------------------------------------------------
 
@@ -57,6 +60,7 @@ def register(q: Queries, cmd: c.Register) -> Script[r.Registered]:
             "host": cmd.host,
             "pid": cmd.pid,
             "claim_no": cmd.claim_no,
+            "max_held": cmd.max_held,
             "now": now,
         },
     )
@@ -96,7 +100,7 @@ def admit(q: Queries, cmd: c.Admit) -> Script[r.Accepted | r.Joined | r.Refused]
         twin = yield from _twin(q, newest, cmd)
         if twin is not None:
             return twin
-    now = yield from _bear(q, cmd.job_id, cmd.owner)
+    now = yield from bear(q, cmd.job_id, cmd.owner)
     if now is None:
         if key is not None and q.free_key is not None:
             yield Tell(q.free_key, [key])
@@ -107,8 +111,7 @@ def admit(q: Queries, cmd: c.Admit) -> Script[r.Accepted | r.Joined | r.Refused]
     params = {
         "id": cmd.job_id,
         "owner": cmd.owner,
-        "requeue": cmd.requeue.value,
-        "transport": cmd.transport.value,
+        **_rules(cmd),
         "now": now,
         **terms_params(cmd.terms),
     }
@@ -117,15 +120,19 @@ def admit(q: Queries, cmd: c.Admit) -> Script[r.Accepted | r.Joined | r.Refused]
 
 def enqueue(q: Queries, cmd: c.Enqueue) -> Script[c.Outcome]:
     """A job that nobody owns until a claim. (L6)"""
-    now = yield from _bear(q, cmd.job_id, None)
+    now = yield from bear(q, cmd.job_id, None)
     if now is None:
         known: c.Outcome = yield from _born_before(q, cmd.job_id, None)
         return known
+    label_set = NO_LABELS
+    if cmd.labels:
+        label_set = yield from _interned(q, labels_text(cmd.labels))
+        now = yield from read_clock()  # behind the wait for whoever was interning the same
     params = {
         "id": cmd.job_id,
-        "requeue": cmd.requeue.value,
-        "transport": cmd.transport.value,
+        **_rules(cmd),
         "partition": cmd.partition,
+        "label_set": label_set,
         "priority": cmd.priority,
         "queue_deadline": cmd.queue_deadline,
         "not_before": cmd.not_before,
@@ -136,7 +143,7 @@ def enqueue(q: Queries, cmd: c.Enqueue) -> Script[c.Outcome]:
 
 def withdraw(q: Queries, cmd: c.Withdraw) -> Script[r.Accepted | r.Withdrawn | r.Refused]:
     """Takes an admit or enqueue back; where it has not come yet, its id is spent. (L6)"""
-    yield from _bear(q, cmd.job_id, None)
+    yield from bear(q, cmd.job_id, None)
     before, now = yield from locked_job(q, cmd.job_id)
     if isinstance(before, Refusal):
         return r.Withdrawn(now, cmd.job_id)
@@ -155,15 +162,19 @@ def claim(q: Queries, cmd: c.Claim) -> Script[r.Claimed | r.Refused]:
     now = yield from read_clock()
     if not rows:
         return r.Refused(now, Refusal.NOT_REGISTERED, None)
-    if cmd.claim_no <= rows[0][0]:
+    last, max_held = rows[0]
+    if cmd.claim_no <= last:
         rows = yield Statement(q.claimed_before, {"owner": cmd.owner, "claim_no": cmd.claim_no})
         return r.Claimed(now, tuple(_grant(row) for row in rows), repeated=True)
     mine = {"owner": cmd.owner, "claim_no": cmd.claim_no, "now": now}
     yield Tell(q.number_claim, [{**mine, "id": cmd.owner}])
-    rows = yield Statement(
-        q.candidates, {"partition": cmd.partition, "now": now, "rows": cmd.limit}
-    )
-    waiting = {row[0]: Before(*row) for row in rows}
+    room = cmd.limit
+    if max_held is not None:
+        rows = yield Statement(q.count_claimed, {"owner": cmd.owner})
+        room = claim_room(cmd.limit, max_held, rows[0][0])
+    if room == 0:
+        return r.Refused(now, Refusal.BUDGET, None)
+    waiting = yield from _candidates(q, cmd, room, now)
     mine |= terms_params(cmd.terms)
     rows = yield Each(q.update[CLAIM.name], [{"id": job_id, **mine} for job_id in waiting])
     events = [event_params(Kind.CLAIM, waiting[row[0]], row, now, cmd.owner) for row in rows]
@@ -172,7 +183,61 @@ def claim(q: Queries, cmd: c.Claim) -> Script[r.Claimed | r.Refused]:
     return r.Claimed(now, tuple(_grant(row) for row in rows), repeated=False)
 
 
+# The queue ----------------------------------------------------------------------------------------
+
+SPARE: Final = 16
+"""Rows that a claim looks at beyond its limit, in case others have locked the first."""
+
+
+def _candidates(q: Queries, cmd: c.Claim, room: int, now: StoreMs) -> Script[dict[str, Before]]:
+    """The first jobs that this claim may have, with their rows locked, and no others: what it does
+    not take is not kept from anybody."""
+    here: dict[str, Any] = {"partition": cmd.partition, "now": now}
+    sets = [NO_LABELS]
+    if cmd.labels:
+        offered = {"partition": cmd.partition, "offered": labels_text(cmd.labels)}
+        rows = yield Statement(q.matching_sets, offered)
+        sets = [row[0] for row in rows]
+    if len(sets) == 1:  # its queue has the order of the claim
+        rows = yield Statement(q.candidates, {**here, "label_set": sets[0], "rows": room})
+        return {row[0]: Before(*row) for row in rows}
+    depth = room + SPARE
+    while sets:
+        heads = yield Each(
+            q.heads, [{**here, "label_set": number, "rows": depth} for number in sets]
+        )
+        first = sorted(heads)[:depth]  # by priority, age and id
+        ids = q.dialect.bind_ids(row[-1] for row in first)
+        rows = yield Statement(q.lock_to_claim, {**ids, "now": now, "rows": room})
+        if len(rows) == room or len(first) < depth:
+            return {row[0]: Before(*row) for row in rows}
+        depth *= 8
+    return {}
+
+
+def _interned(q: Queries, labels: str) -> Script[int]:
+    """The number of a set of labels, which whoever needs it first gives it."""
+    said = {"labels": labels}
+    rows = yield Timed(q.find_label_set, said)
+    if not rows:
+        rows = yield Timed(q.put_label_set, said)
+    if not rows:  # another enqueue has put it in between
+        rows = yield Timed(q.find_label_set, said)
+    number: int = rows[0][0]
+    return number
+
+
 # What these share -------------------------------------------------------------------------------
+
+
+def _rules(cmd: c.Admit | c.Enqueue) -> dict[str, Any]:
+    """What is set once, at a job's birth."""
+    return {
+        "requeue": cmd.requeue.value,
+        "transport": cmd.transport.value,
+        "on_orphan": cmd.on_orphan.value,
+        "max_attempts": cmd.max_attempts,
+    }
 
 
 def _dedup_key(request: Request) -> dict[str, Any] | None:
@@ -196,16 +261,6 @@ def _twin(q: Queries, newest: str, cmd: c.Admit) -> Script[r.Joined | None]:
     if not rows:  # a withdrawal of this very admit came in between
         return None
     return r.Joined(now, r.Standing.of(twin))
-
-
-def _bear(q: Queries, job_id: str, owner: str | None) -> Script[StoreMs | None]:
-    """Uses the id and gives the store time; None where it has been used. Waits for whoever is
-    using it now, so the time that counts is read after. (L6)"""
-    born_at = yield CLOCK
-    used = {"id": job_id, "owner": owner, "now": born_at[0][0], "joined_to": None}
-    rows = yield Timed(q.bear_id, used)
-    now = yield CLOCK
-    return StoreMs(now[0][0]) if rows else None
 
 
 def _born_before(q: Queries, job_id: str, first_owner: str | None) -> Script[Any]:
@@ -243,4 +298,6 @@ def _put(
 
 
 def _grant(row: tuple[Any, ...]) -> r.Grant:
-    return r.Grant(standing_of(row), transport_of(row[7]), row[8], request_of(row[9:12]))
+    transport, requeue, attempts, *request = row[7:]
+    facts = (transport_of(transport), requeue_of(requeue), attempts)
+    return r.Grant(standing_of(row), *facts, request_of(tuple(request)))

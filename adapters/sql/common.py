@@ -7,7 +7,16 @@ from collections.abc import Iterable
 from unswept.adapters.sql.queries import Queries
 from unswept.adapters.sql.rows import Before, event_params, job_of, standing_of
 from unswept.adapters.sql.statements import Transition
-from unswept.adapters.sql.steps import Params, Row, Script, Statement, Tell, Timed, read_clock
+from unswept.adapters.sql.steps import (
+    CLOCK,
+    Params,
+    Row,
+    Script,
+    Statement,
+    Tell,
+    Timed,
+    read_clock,
+)
 from unswept.core.errors import StoreError
 from unswept.core.job import Job
 from unswept.core.refusal import Refusal
@@ -17,6 +26,16 @@ from unswept.core.units import StoreMs
 
 class GuardError(StoreError):
     """A statement's guard and the core's function disagree on a row; nothing was changed."""
+
+
+def bear(q: Queries, job_id: str, owner: str | None) -> Script[StoreMs | None]:
+    """Uses the id and gives the store time; None where it has been used. Waits for whoever is
+    using it now, so the time that counts is read after. (L6)"""
+    born_at = yield CLOCK
+    used = {"id": job_id, "owner": owner, "now": born_at[0][0], "joined_to": None}
+    rows = yield Timed(q.bear_id, used)
+    now = yield CLOCK
+    return StoreMs(now[0][0]) if rows else None
 
 
 def locked_job(q: Queries, job_id: str) -> Script[tuple[Before | Refusal, StoreMs]]:

@@ -27,6 +27,8 @@ class Dialect(Protocol):
     """The store time in such a statement, read once all locks are held."""
     ids: str
     """A subselect of the ids that `bind_ids` gives."""
+    offered: str
+    """Are all members of `labels`, a sorted JSON array, among those of the array `:offered`?"""
 
     probe: str | None
     """A statement that gives a mark: whoever has taken an event's number by now began to write

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from unswept.adapters.sql.common import (
     absent,
+    bear,
     carry_out,
     locked_job,
     read_job,
@@ -24,17 +25,22 @@ from unswept.adapters.sql.statements import (
 from unswept.adapters.sql.steps import Script, Statement
 from unswept.core import commands as c
 from unswept.core import job as jobs
+from unswept.core import replies as r
 from unswept.core.job import Job
 from unswept.core.lease import RequeueRule, Status
 from unswept.core.refusal import Refusal
 from unswept.core.units import StoreMs
 
 
-def request_cancel(q: Queries, cmd: c.RequestCancel) -> Script[c.Outcome]:
-    """Asks the owner to stop; cancels nobody's job at once. (L7)"""
+def request_cancel(
+    q: Queries, cmd: c.RequestCancel
+) -> Script[r.Accepted | r.Withdrawn | r.Refused]:
+    """Asks the owner to stop; cancels nobody's job at once; where the job has not come yet, its id
+    is spent. (L6, L7)"""
+    yield from bear(q, cmd.job_id, None)
     before, now = yield from locked_job(q, cmd.job_id)
     if isinstance(before, Refusal):
-        return absent(before, now)
+        return r.Withdrawn(now, cmd.job_id)
     if before.status == Status.CANCELED:
         return repeated((yield from read_job(q, before.id)), now)
     return (yield from asked_to_end(q, before, now, None))

@@ -15,12 +15,14 @@ from attrs import evolve
 from unswept.adapters.sql.dialect import Dialect
 from unswept.adapters.sql.rows import (
     BEFORE_COLUMNS,
+    CONSUMER_COLUMNS,
     EVENT_COLUMNS,
     INSTANCE_COLUMNS,
-    JOB_COLUMNS,
+    LETTER_COLUMNS,
     RESULT_COLUMNS,
     STANDING_COLUMNS,
     SUSPECT_COLUMNS,
+    job_list,
     listed,
 )
 from unswept.adapters.sql.statements import (
@@ -37,9 +39,6 @@ from unswept.adapters.sql.statements import (
     Transition,
 )
 
-NO_LABELS = 0
-"""The interned set that is empty; every job has it until jobs bear labels."""
-
 
 class Queries:
     """The text of every statement, in one dialect."""
@@ -52,6 +51,7 @@ class Queries:
         self._jobs_read()
         self._riders()
         self._instances()
+        self._outbox()
 
     def _text(self, sql: str) -> str:
         return self.dialect.text(" ".join(sql.split()))
@@ -104,7 +104,8 @@ class Queries:
 
     def _jobs_read(self) -> None:
         jobs, requests = self._jobs, self._table("requests")
-        job = f"SELECT {listed(JOB_COLUMNS)} FROM {jobs}"
+        label_sets = self._table("label_sets")
+        job = f"SELECT {job_list(label_sets)} FROM {jobs}"
         self.read_job = self._text(f"{job} WHERE id = :id")
         before = f"SELECT {listed(BEFORE_COLUMNS)} FROM {jobs}"
         self.lock_job = self._text(f"{before} WHERE id = :id {self.dialect.for_update}")
@@ -124,18 +125,17 @@ class Queries:
             f" WHERE {OWNED} AND deadline < :now AND id > :after"
             f" ORDER BY id LIMIT :rows {self.dialect.for_renewal} {skip}"
         )
-        self.candidates = self._text(
-            f"{before} WHERE {NOBODYS} AND partition = :partition AND label_set = {NO_LABELS}"
-            f" AND cancel_requested_at IS NULL AND (not_before IS NULL OR not_before <= :now)"
-            f" ORDER BY priority, admitted_at, id LIMIT :rows {self.dialect.for_update} {skip}"
-        )
+        self._queue(before)
         grant = (
-            f"SELECT {listed(STANDING_COLUMNS, 'j')}, transport, attempts,"
+            f"SELECT {listed(STANDING_COLUMNS, 'j')}, transport, requeue, attempts,"
             f" payload, principal, request_key"
             f" FROM {jobs} AS j JOIN {requests} AS r ON r.job_id = j.id"
         )
         self.claimed_before = self._text(
             f"{grant} WHERE {OWNED} AND owner = :owner AND claim_no = :claim_no ORDER BY id"
+        )
+        self.count_claimed = self._text(
+            f"SELECT count(*) FROM {jobs} WHERE {OWNED} AND owner = :owner AND claim_no IS NOT NULL"
         )
         self.claimed_now = self._text(f"{grant} WHERE id IN ({self.dialect.ids}) ORDER BY id")
         self.evictable = self._text(
@@ -148,13 +148,51 @@ class Queries:
             f" ORDER BY queue_deadline, id LIMIT :rows"
         )
         self.find = self._text(
-            f"SELECT {listed(JOB_COLUMNS, 'j')}, principal, request_key,"
+            f"SELECT {job_list(label_sets, 'j')}, principal, request_key,"
             f" s.job_id, {listed(RESULT_COLUMNS)}"
             f" FROM {self._table('job_ids')} AS i"
             f" LEFT JOIN {jobs} AS j ON j.id = i.id"
             f" LEFT JOIN {requests} AS r ON r.job_id = j.id"
             f" LEFT JOIN {self._table('results')} AS s ON s.job_id = j.id"
             f" WHERE i.id = :id"
+        )
+
+        self.count_owned = self._text(f"SELECT count(*) FROM {jobs} WHERE {OWNED}")
+        self.count_jobs = self._text(
+            f"SELECT partition, 'waiting', count(*), min(admitted_at) FROM {jobs}"
+            f" WHERE {NOBODYS} GROUP BY partition"
+            f" UNION ALL SELECT partition, status, count(*), NULL FROM {jobs}"
+            f" WHERE {OWNED} GROUP BY partition, status"
+            f" UNION ALL SELECT partition, status, count(*), NULL FROM {jobs}"
+            f" WHERE status = 'orphaned' GROUP BY partition, status"
+        )
+        """One statement, and so one snapshot; each part goes by its partial index."""
+
+    def _queue(self, before: str) -> None:
+        jobs, label_sets = self._jobs, self._table("label_sets")
+        here = f"{NOBODYS} AND partition = :partition AND label_set ="
+        due = "cancel_requested_at IS NULL AND (not_before IS NULL OR not_before <= :now)"
+        order = "ORDER BY priority, admitted_at, id LIMIT :rows"
+        lock = f"{self.dialect.for_update} {self.dialect.skip_locked}"
+        self.candidates = self._text(f"{before} WHERE {here} :label_set AND {due} {order} {lock}")
+        """The head of the queue of one set of labels, locked."""
+        self.heads = self._text(
+            f"SELECT priority, admitted_at, id FROM {jobs}"
+            f" WHERE {here} :label_set AND {due} {order}"
+        )
+        """The same, only looked at."""
+        self.lock_to_claim = self._text(
+            f"{before} WHERE id IN ({self.dialect.ids}) AND {NOBODYS} AND {due} {order} {lock}"
+        )
+        self.matching_sets = self._text(
+            f"SELECT id FROM {label_sets} AS s WHERE {self.dialect.offered}"
+            f" AND EXISTS (SELECT 1 FROM {jobs} WHERE {here} s.id) ORDER BY id"
+        )
+        """Those of the sets that are offered in which somebody waits."""
+        self.find_label_set = self._text(f"SELECT id FROM {label_sets} WHERE labels = :labels")
+        self.put_label_set = self._text(
+            f"INSERT INTO {label_sets} (labels) VALUES (:labels)"
+            f" ON CONFLICT (labels) DO NOTHING RETURNING id"
         )
 
     # Ids that are born once, and dedup keys -----------------------------------------------------
@@ -237,9 +275,10 @@ class Queries:
         instances = self._table("instances")
         self.register = self._text(
             f"INSERT INTO {instances} AS known ({', '.join(INSTANCE_COLUMNS)})"
-            f" VALUES (:id, :role, :host, :pid, :now, :now, :claim_no)"
+            f" VALUES (:id, :role, :host, :pid, :now, :now, :claim_no, :max_held)"
             f" ON CONFLICT (id) DO UPDATE SET role = excluded.role, host = excluded.host,"
-            f" pid = excluded.pid, seen_at = excluded.seen_at, claim_no = CASE"
+            f" pid = excluded.pid, seen_at = excluded.seen_at,"
+            f" max_held = excluded.max_held, claim_no = CASE"
             f" WHEN known.claim_no < excluded.claim_no THEN excluded.claim_no"
             f" ELSE known.claim_no END RETURNING claim_no"
         )
@@ -248,7 +287,7 @@ class Queries:
             f"SELECT {listed(INSTANCE_COLUMNS)} FROM {instances} ORDER BY id"
         )
         self.lock_instance = self._text(
-            f"SELECT claim_no FROM {instances} WHERE id = :id {self.dialect.for_update}"
+            f"SELECT claim_no, max_held FROM {instances} WHERE id = :id {self.dialect.for_update}"
         )
         self.number_claim = self._text(
             f"UPDATE {instances} SET claim_no = :claim_no, seen_at = :now WHERE id = :id"
@@ -259,6 +298,9 @@ class Queries:
         )
         """Waits for nobody: no hold may go unrenewed because its instance's row is locked."""
         self.read_instance = self._text(f"SELECT id FROM {instances} WHERE id = :id")
+        self.read_instances = self._text(
+            f"SELECT id FROM {instances} WHERE id IN ({self.dialect.ids})"
+        )
         self.silent = self._text(
             f"SELECT id, seen_at FROM {instances} WHERE seen_at < :now - :instance_gc_ms"
             f" ORDER BY id LIMIT :rows"
@@ -266,6 +308,35 @@ class Queries:
         self.forget_instance = self._text(
             f"DELETE FROM {instances} WHERE id = :id AND seen_at = :seen_at"
             f" AND seen_at + :instance_gc_ms < :now RETURNING id"
+        )
+
+    # Consumers of events ------------------------------------------------------------------------
+
+    def _outbox(self) -> None:
+        consumers, letters = self._table("consumers"), self._table("dead_letters")
+        columns = listed(CONSUMER_COLUMNS)
+        self.lock_consumer = self._text(
+            f"SELECT {columns} FROM {consumers} WHERE name = :name {self.dialect.for_update}"
+        )
+        values = ", ".join(f":{name}" for name in CONSUMER_COLUMNS)
+        self.begin_consumer = self._text(
+            f"INSERT INTO {consumers} ({columns}) VALUES ({values})"
+            f" ON CONFLICT (name) DO NOTHING RETURNING name"
+        )
+        self.move_consumer = self._text(
+            f"UPDATE {consumers} SET position = :position, token = :token, holder = :holder,"
+            f" expires_at = :expires_at, attempts = :attempts WHERE name = :name"
+        )
+        self.newest_event = self._text(f"SELECT COALESCE(max(seq), 0) FROM {self._table('events')}")
+        self.list_consumers = self._text(
+            f"SELECT (SELECT COALESCE(max(seq), 0) FROM {self._table('events')}) AS newest,"
+            f" {listed(CONSUMER_COLUMNS, 'k')} FROM (SELECT 1 AS one) AS one"
+            f" LEFT JOIN {consumers} AS k ON one = 1 ORDER BY name"
+        )
+        self.put_letter = self._insert(letters, LETTER_COLUMNS)
+        self.read_letters = self._text(
+            f"SELECT {listed(LETTER_COLUMNS)} FROM {letters} WHERE consumer = :consumer"
+            f" AND number > :after ORDER BY number LIMIT :rows"
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import count, takewhile
+from typing import Any
 
 from unswept.adapters.sql.queries import Queries
 from unswept.adapters.sql.rows import (
@@ -17,6 +18,7 @@ from unswept.adapters.sql.steps import Row, Script, Statement, Timed, read_clock
 from unswept.core import commands as c
 from unswept.core import replies as r
 from unswept.core.refusal import Refusal
+from unswept.core.world import counts_of
 
 _JOB_WIDTH = len(JOB_COLUMNS)
 
@@ -64,6 +66,20 @@ def read_output(q: Queries, cmd: c.ReadOutput) -> Script[r.OutputPage | r.Refuse
     epoch = current if cmd.epoch is None else cmd.epoch
     chunks = tuple(chunk_of(row[1:]) for row in rows[: cmd.limit] if row[1] is not None)
     return r.OutputPage(now, epoch, chunks, more=len(rows) > cmd.limit)
+
+
+def count_jobs(q: Queries, cmd: c.Count) -> Script[r.Counts]:
+    """How many jobs are not over, by partition and where they stand."""
+    rows = yield Timed(q.count_jobs, {})
+    now = yield from read_clock()
+    found: dict[str, dict[str, Any]] = {}
+    for partition, stands, number, oldest_at in rows:
+        counts = found.setdefault(partition, {})
+        counts[stands] = number
+        if oldest_at is not None:
+            counts["oldest_at"] = oldest_at
+    counted = {name: r.PartitionCount(name, **counts) for name, counts in found.items()}
+    return r.Counts(now, counts_of(counted, cmd.partitions))
 
 
 def read_events(q: Queries, cmd: c.ReadEvents) -> Script[r.EventsPage]:

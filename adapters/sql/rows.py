@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
 from unswept.adapters.sql.steps import Params, Row
 from unswept.core.job import Job, OnOrphan, Process, Terms, Transport
 from unswept.core.lease import Kind, Lease, RequeueRule, Status
+from unswept.core.outbox import Consumer, DeadLetter
 from unswept.core.replies import Standing, Suspect
 from unswept.core.units import StoreMs
-from unswept.core.values import Chunk, Event, Instance, Request, Result, Stream
+from unswept.core.values import Cause, Chunk, Event, Instance, Request, Result, Stream
+
+NO_LABELS: Final = 0
+"""The number of the empty set of labels: it needs no look-up."""
+_NO_LABELS: Final = "[]"
 
 LEASE_COLUMNS: Final = (
     "status",
@@ -54,7 +60,19 @@ STANDING_COLUMNS: Final = (
     "deadline",
     "cancel_requested_at",
 )
-BEFORE_COLUMNS: Final = ("id", "status", "owner", "epoch", "deadline", "beat_at", "requeue")
+BEFORE_COLUMNS: Final = (
+    "id",
+    "status",
+    "owner",
+    "epoch",
+    "deadline",
+    "beat_at",
+    "requeue",
+    "on_orphan",
+    "attempts",
+    "max_attempts",
+    "cancel_requested_at",
+)
 SUSPECT_COLUMNS: Final = (
     "id",
     "owner",
@@ -81,14 +99,28 @@ EVENT_COLUMNS: Final = (
     "beat_at",
     "first_seen_at",
     "forced",
+    "cause",
 )
-INSTANCE_COLUMNS: Final = ("id", "role", "host", "pid", "registered_at", "seen_at", "claim_no")
+INSTANCE_COLUMNS: Final = (
+    "id",
+    "role",
+    "host",
+    "pid",
+    "registered_at",
+    "seen_at",
+    "claim_no",
+    "max_held",
+)
+
+CONSUMER_COLUMNS: Final = ("name", "position", "token", "holder", "expires_at", "attempts")
+LETTER_COLUMNS: Final = ("consumer", "number", "at", "attempts", "error")
 
 # Looking a member up by its text is several times as fast as calling the enum.
 _STATUS: Final = {member.value: member for member in Status}
 _REQUEUE: Final = {member.value: member for member in RequeueRule}
 _TRANSPORT: Final = {member.value: member for member in Transport}
 _ON_ORPHAN: Final = {member.value: member for member in OnOrphan}
+_CAUSE: Final = {member.value: member for member in Cause}
 _KIND: Final = {member.value: member for member in Kind}
 _STREAM: Final = {member.value: member for member in Stream}
 
@@ -104,6 +136,15 @@ class Before(NamedTuple):
     deadline: StoreMs | None
     beat_at: StoreMs | None
     requeue: str
+    on_orphan: str
+    attempts: int
+    max_attempts: int | None
+    cancel_requested_at: StoreMs | None
+
+    @property
+    def policy(self) -> OnOrphan:
+        """What a sweep does after it."""
+        return _ON_ORPHAN[self.on_orphan]
 
     @property
     def nobodys(self) -> bool:
@@ -111,8 +152,25 @@ class Before(NamedTuple):
         return self.owner is None or self.status == Status.ORPHANED
 
 
+def job_list(label_sets: str, of: str = "") -> str:
+    """JOB_COLUMNS for a SELECT, with the labels in place of their set's number."""
+    labels = f"(SELECT s.labels FROM {label_sets} AS s WHERE s.id = label_set)"
+    return ", ".join(
+        labels if column == "label_set" else listed((column,), of) for column in JOB_COLUMNS
+    )
+
+
+def labels_text(labels: Iterable[str]) -> str:
+    """A set of labels as it is kept: JSON, so that equal sets are equal texts."""
+    return json.dumps([*labels], ensure_ascii=False, separators=(",", ":"))
+
+
+def _labels_of(text: str) -> tuple[str, ...]:
+    return () if text == _NO_LABELS else tuple(json.loads(text))
+
+
 def job_of(row: Row) -> Job:
-    """The job of a row with JOB_COLUMNS."""
+    """The job of a row that `job_list` selects."""
     status, owner, epoch, beats, deadline, asked, delayed, ttl_ms, confirm_ms, requeue = row[1:11]
     lease = Lease(
         _STATUS[status],
@@ -126,8 +184,10 @@ def job_of(row: Row) -> Job:
         confirm_ms,
         _REQUEUE[requeue],
     )
-    facts: Any = (*row[12:18], _ON_ORPHAN[row[18]], *row[19:26], process_of(row[26:29]))
-    return Job(row[0], lease, _TRANSPORT[row[11]], *facts)
+    transport, admitted_at, partition, labels, *ranked = row[11:18]
+    facts: Any = (admitted_at, partition, _labels_of(labels), *ranked)
+    marks: Any = (_ON_ORPHAN[row[18]], *row[19:26], process_of(row[26:29]))
+    return Job(row[0], lease, _TRANSPORT[transport], *facts, *marks)
 
 
 def process_of(row: Row) -> Process | None:
@@ -168,14 +228,30 @@ def instance_of(row: Row) -> Instance:
     return Instance(*row)
 
 
+def consumer_of(row: Row) -> Consumer:
+    """The consumer of a row with CONSUMER_COLUMNS."""
+    return Consumer(*row)
+
+
+def letter_of(row: Row) -> DeadLetter:
+    """The dead letter of a row with LETTER_COLUMNS."""
+    return DeadLetter(*row)
+
+
 def transport_of(text: str) -> Transport:
     """The transport that a column names."""
     return _TRANSPORT[text]
 
 
+def requeue_of(text: str) -> RequeueRule:
+    """The rule that a column names."""
+    return _REQUEUE[text]
+
+
 def event_of(row: Row) -> Event:
     """The event of a row with EVENT_COLUMNS."""
-    marks: Any = (*row[5:11], bool(row[11]))
+    cause = None if row[12] is None else _CAUSE[row[12]]
+    marks: Any = (*row[5:11], bool(row[11]), cause)
     return Event(row[0], row[1], _KIND[row[2]], row[3], _STATUS[row[4]], *marks)
 
 
@@ -188,6 +264,7 @@ def event_params(
     *,
     first_seen_at: StoreMs | None = None,
     forced: bool = False,
+    cause: Cause | None = None,
 ) -> Params:
     """What a transition leaves behind, as the parameters of its INSERT: who held the job, and how
     its lease stood before. `after` is a row with STANDING_COLUMNS."""
@@ -209,6 +286,7 @@ def event_params(
         "beat_at": beat_at,
         "first_seen_at": first_seen_at,
         "forced": int(forced),
+        "cause": None if cause is None else cause.value,
     }
 
 

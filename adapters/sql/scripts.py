@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from unswept.adapters.sql import births, holds, outsiders, reads, sweeps
+from unswept.adapters.sql import births, holds, outbox, outsiders, reads, sweeps
 from unswept.adapters.sql.queries import Queries
 from unswept.adapters.sql.steps import Mode, Script
 from unswept.core import commands as c
@@ -43,6 +43,8 @@ _WRITES: Final[Mapping[type, Callable[[Queries, Any], Script[Any]]]] = MappingPr
         c.Evict: sweeps.evict,
         c.ForgetInstances: sweeps.forget_instances,
         c.ForgetKeys: sweeps.forget_keys,
+        c.LeaseEvents: outbox.lease_events,
+        c.Acknowledge: outbox.acknowledge,
     }
 )
 _READS: Final[Mapping[type, Callable[[Queries, Any], Script[Any]]]] = MappingProxyType(
@@ -53,7 +55,10 @@ _READS: Final[Mapping[type, Callable[[Queries, Any], Script[Any]]]] = MappingPro
         c.Find: reads.find,
         c.ReadRequest: reads.read_request,
         c.ReadOutput: reads.read_output,
+        c.Count: reads.count_jobs,
         c.ReadEvents: reads.read_events,
+        c.ListConsumers: outbox.list_consumers,
+        c.ReadDeadLetters: outbox.read_dead_letters,
     }
 )
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from unswept.adapters.sql.common import (
     absence,
@@ -17,17 +18,18 @@ from unswept.adapters.sql.common import (
 )
 from unswept.adapters.sql.queries import Queries
 from unswept.adapters.sql.rows import Before, event_params, suspect_of
-from unswept.adapters.sql.statements import DELAY, EVICT, ORPHAN
-from unswept.adapters.sql.steps import Each, Script, Statement, Tell, Timed, read_clock
+from unswept.adapters.sql.statements import DELAY, EVICT, ORPHAN, REQUEUE, SETTLE
+from unswept.adapters.sql.steps import Each, Row, Script, Statement, Tell, Timed, read_clock
 from unswept.core import commands as c
 from unswept.core import job as jobs
 from unswept.core import lease as rules
 from unswept.core import replies as r
 from unswept.core.job import Job
-from unswept.core.lease import Kind
+from unswept.core.lease import Kind, Status
 from unswept.core.refusal import Refusal
 from unswept.core.units import StoreMs
-from unswept.core.world import swept_before
+from unswept.core.values import Cause
+from unswept.core.world import policy_cause, sweep_cause, swept_before
 
 
 def suspects(q: Queries, cmd: c.Suspects) -> Script[r.SuspectsPage]:
@@ -37,7 +39,11 @@ def suspects(q: Queries, cmd: c.Suspects) -> Script[r.SuspectsPage]:
         q.suspects, {"now": now, "after": cmd.after or "", "rows": cmd.limit + 1}
     )
     page = tuple(suspect_of(row) for row in rows[: cmd.limit])
-    return r.SuspectsPage(now, page, more=len(rows) > cmd.limit)
+    held = None
+    if cmd.counted:
+        counted = yield Statement(q.count_owned, {})
+        held = counted[0][0]
+    return r.SuspectsPage(now, page, more=len(rows) > cmd.limit, held=held)
 
 
 def delay(q: Queries, cmd: c.Delay) -> Script[c.Outcome]:
@@ -64,21 +70,23 @@ def sweep(q: Queries, cmd: c.Sweep) -> Script[r.Swept]:
         [{"id": t.job_id, "epoch": t.epoch, "beats": t.beats, "now": now} for t in seen],
     )
     swept = {row[0]: row for row in rows}
-    yield Tell(
-        q.put_event,
-        [
-            event_params(
-                Kind.ORPHAN,
-                found[target.job_id],
-                swept[target.job_id],
-                now,
-                cmd.sweeper,
-                first_seen_at=target.first_seen_at,
-            )
-            for target in cmd.targets
-            if target.job_id in swept
-        ],
-    )
+    causes = yield from _causes(q, [found[job_id] for job_id in swept])
+    events = [
+        event_params(
+            Kind.ORPHAN,
+            found[target.job_id],
+            swept[target.job_id],
+            now,
+            cmd.sweeper,
+            first_seen_at=target.first_seen_at,
+            cause=causes[target.job_id],
+        )
+        for target in cmd.targets
+        if target.job_id in swept
+    ]
+    yield Tell(q.put_event, events)
+    orphans = [found[target.job_id] for target in cmd.targets if target.job_id in swept]
+    yield from _by_policy(q, cmd, orphans, causes, now)
     others = yield from read_jobs(q, (job_id for job_id in targets if job_id not in swept))
     answers = []
     for target in cmd.targets:
@@ -90,6 +98,52 @@ def sweep(q: Queries, cmd: c.Sweep) -> Script[r.Swept]:
             reason = yield from absence(q, target.job_id)
             answers.append(r.SweepAnswer(target.job_id, reason))
     return r.Swept(now, tuple(answers))
+
+
+def _causes(q: Queries, swept: Sequence[Before]) -> Script[dict[str, Cause]]:
+    """Why each was swept, as its event says it."""
+    owners = {job.owner for job in swept if job.owner is not None}
+    known: set[str] = set()
+    if owners:
+        rows = yield Statement(q.read_instances, q.dialect.bind_ids(sorted(owners)))
+        known = {row[0] for row in rows}
+    return {
+        job.id: sweep_cause(job.policy, job.cancel_requested_at, job.owner in known)
+        for job in swept
+    }
+
+
+def _by_policy(
+    q: Queries, cmd: c.Sweep, swept: Sequence[Before], causes: Mapping[str, Cause], now: StoreMs
+) -> Script[None]:
+    """What the policies of the orphans say is done to them at once."""
+    say: dict[Kind, dict[str, Any]] = {
+        Kind.REQUEUE: {"now": now, "force": 0, "not_before": None},
+        Kind.SETTLE: {"now": now, "outcome": Status.FAILED.value},
+    }
+    kinds = {
+        job.id: jobs.next_by_policy(job.policy, job.attempts, job.max_attempts) for job in swept
+    }
+    after: dict[str, Row] = {}
+    for transition in (REQUEUE, SETTLE):
+        rows = yield Each(
+            q.update[transition.name],
+            [
+                {"id": job.id, "epoch": job.epoch, **say[transition.kind]}
+                for job in swept
+                if kinds[job.id] is transition.kind
+            ],
+        )
+        after |= {row[0]: row for row in rows}
+    events = []
+    for job in swept:
+        kind = kinds[job.id]
+        if kind is not None:
+            orphan = job._replace(status=Status.ORPHANED.value, deadline=None)
+            cause = policy_cause(job.policy, kind, causes[job.id])
+            row = after[job.id]
+            events.append(event_params(kind, orphan, row, now, cmd.sweeper, cause=cause))
+    yield Tell(q.put_event, events)
 
 
 def _not_swept(job: Job, target: c.Target, now: StoreMs, *, tried: bool) -> r.SweepAnswer:

@@ -24,6 +24,10 @@ class SqliteDialect:
     with_holds = ""
     holds_now = ":now"
     ids = "SELECT value FROM json_each(:ids)"
+    offered = (
+        "NOT EXISTS (SELECT 1 FROM json_each(labels) AS required"
+        " WHERE required.value NOT IN (SELECT value FROM json_each(:offered)))"
+    )
     probe: str | None = None
     settled = "1"
 

@@ -12,6 +12,7 @@ from typing import Final
 from unswept.core.errors import (
     NotAStoreError,
     OutcomeUnknownError,
+    RowRefusedError,
     StoreError,
     StoreFullError,
     StoreReadOnlyError,
@@ -37,6 +38,11 @@ _FAMILIES: Final[Mapping[int, tuple[type[StoreError], str]]] = MappingProxyType(
         sqlite3.SQLITE_PERM: (
             StoreReadOnlyError,
             "access is denied. Make the file and its directory readable and writable",
+        ),
+        sqlite3.SQLITE_CONSTRAINT: (
+            RowRefusedError,
+            "SQLite refused a statement of unswept; nothing was written. Were its tables changed by"
+            " hand?",
         ),
         sqlite3.SQLITE_FULL: (
             StoreFullError,

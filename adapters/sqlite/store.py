@@ -10,6 +10,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Final, TypeVar
 
+from unswept.adapters.sql import poison
 from unswept.adapters.sql.queries import Queries
 from unswept.adapters.sql.scripts import entry_of, entry_within
 from unswept.adapters.sql.steps import Mode, Script
@@ -23,7 +24,7 @@ from unswept.adapters.sqlite.patience import Wait
 from unswept.adapters.sqlite.turns import Turn
 from unswept.core.checks import check_bool, check_whole, shown
 from unswept.core.commands import Command, Complete, Enqueue, Heartbeat, Outcome
-from unswept.core.errors import MisuseError, StoreUnavailableError
+from unswept.core.errors import MisuseError, StoreError, StoreUnavailableError
 from unswept.core.units import StoreMs
 
 R = TypeVar("R")
@@ -80,6 +81,16 @@ class SqliteStore:
 
     def execute(self, command: Command[R]) -> R:
         """Carry out one command and reply. Raises `StoreError` where the outside world fails."""
+        try:
+            return self._execute(command)
+        except StoreError as error:
+            parts = poison.parts_of(command, error)
+            if not parts:
+                raise
+        reply: Any = poison.together(command, [self.execute(part) for part in parts])
+        return reply  # type: ignore[no-any-return]
+
+    def _execute(self, command: Command[R]) -> R:
         entry = entry_of(command)
         connection = self._for(command, entry.mode)
         script: Callable[[], Script[R]] = partial(entry.script, QUERIES, command)

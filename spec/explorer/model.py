@@ -25,7 +25,7 @@ from unswept.core import job as jobs
 from unswept.core import replies as r
 from unswept.core import sweeper as sweepers
 from unswept.core.heart import Flight, Heart, Phase, Pulse
-from unswept.core.job import Job, Transport
+from unswept.core.job import Job, OnOrphan, Transport
 from unswept.core.lease import RequeueRule, Status
 from unswept.core.policy import LeasePolicy
 from unswept.core.records import changed
@@ -119,7 +119,8 @@ class Model:
 
     def first(self, owner_phase: int, rival_phase: int, pass_phase: int) -> State:
         """A state in which all is well: the owner beat `owner_phase` ticks ago, and so on."""
-        job = jobs.admit(JOB, OWNER, Transport.PROCESS, RequeueRule.NEVER, self.terms, STORE_NOW)
+        rules = (RequeueRule.NEVER, OnOrphan.MARK, None)
+        job = jobs.admit(JOB, OWNER, Transport.PROCESS, *rules, self.terms, STORE_NOW)
         lease = changed(
             job.lease,
             status=Status.RUNNING,
@@ -501,7 +502,7 @@ def _sweeps(state: State) -> int:
 
 
 def _goes_out(effect: sweepers.Effect) -> bool:
-    return not isinstance(effect, sweepers.FirstSight)
+    return isinstance(effect, (sweepers.SendSuspects, sweepers.SendSweep))
 
 
 def _with_older_stamp(message: Message) -> Message:

@@ -12,7 +12,7 @@ from unswept.core import lease as rules
 from unswept.core import sweeper
 from unswept.core.heart import Phase, Pulse
 from unswept.core.lease import Lease, RequeueRule
-from unswept.core.policy import LeasePolicy
+from unswept.core.policy import Breaker, LeasePolicy
 from unswept.core.refusal import Refusal
 from unswept.core.replies import Suspect, SuspectsPage
 from unswept.core.sweeper import Look, SendSweep, Suspicion, Sweeper
@@ -192,7 +192,20 @@ def a_window_is_no_shorter_than_any(
     return window >= own_ms and window >= row_ms and fenced
 
 
+def a_breaker_waits_no_longer_than_it_may(
+    breaker: Breaker, tripped_at: MonoMs, max_ms: Ms, now: MonoMs
+) -> bool:
+    """Nothing waits unless the breaker defers, and then no longer than breaker_max_ms."""
+    waits = sweeper.holds_back(breaker, tripped_at, max_ms, now)
+    return waits is (breaker is Breaker.DEFER and now - tripped_at < max_ms)
+
+
 THEOREMS: Final = (
+    theorem(
+        "L13",
+        a_breaker_waits_no_longer_than_it_may,
+        Edit(sweeper.holds_back, "now < tripped_at + max_ms", "now <= tripped_at + max_ms"),
+    ),
     theorem(
         "L12a",
         a_ripe_suspicion_stood_for_its_window,

@@ -13,11 +13,12 @@ from typing import Any, Final
 from attrs import evolve
 
 from unswept.core import commands as c
+from unswept.core import job as jobs
 from unswept.core import lease as rules
 from unswept.core import replies as r
 from unswept.core import world as worlds
-from unswept.core.job import Job, Transport
-from unswept.core.lease import Lease, RequeueRule, Status
+from unswept.core.job import Job, OnOrphan, Transport
+from unswept.core.lease import Kind, Lease, RequeueRule, Status
 from unswept.core.records import changed
 from unswept.core.units import Ms, StoreMs
 from unswept.core.values import Event, Request, Result
@@ -83,16 +84,14 @@ def _world(*held: Job, used: Collection[str] = (ID,), past: Past = _NOTHING) -> 
 def _step(world: World, command: c.Command[Any], now: StoreMs) -> Step:
     """What the command comes to, as the laws look at it."""
     decision = decide(world, command, now)
-    changed_rows = tuple(
-        (world.jobs.get(change.key), change.row)
-        for change in decision.changes
-        if change.table is Table.JOBS
-    )
+    moved = [change for change in decision.changes if change.table is Table.JOBS]
+    rows = [change.row for change in moved]
+    was = [world.jobs.get(moved[0].key), *rows] if moved else []
     return Step(
         now=now,
         command=command,
         reply=decision.reply,
-        rows=changed_rows,
+        rows=tuple(zip(was, rows, strict=False)),
         jobs=world.jobs,
         events=decision.events,
         output=any(change.table is Table.OUTPUT for change in decision.changes),
@@ -100,6 +99,7 @@ def _step(world: World, command: c.Command[Any], now: StoreMs) -> Step:
         used_ids=world.ids,
         known_events=world.events,
         twin=None,
+        newly_used=tuple(change.key for change in decision.changes if change.table is Table.IDS),
     )
 
 
@@ -204,6 +204,47 @@ def a_stale_result_leaves_one_event(lease: Lease, asked: Asked, known: bool) -> 
     return not step.rows and step.events == (() if known else (stale,))
 
 
+# A sweep acts on the job's policy ----------------------------------------------------------------
+
+
+def a_requeue_by_policy_is_bounded(policy: OnOrphan, attempts: int, max_attempts: int) -> bool:
+    """Only the policy requeue requeues, and only a job that was attempted less than max_attempts
+    times; any other such job, and one whose policy is fail, fails; the rest stay."""
+    follows = jobs.next_by_policy(policy, attempts, max_attempts)
+    if policy is OnOrphan.REQUEUE:
+        return follows is (Kind.REQUEUE if attempts < max_attempts else Kind.SETTLE)
+    return follows is (Kind.SETTLE if policy is OnOrphan.FAIL else None)
+
+
+def a_sweep_does_what_the_policy_says(
+    lease: Lease, asked: Asked, policy: OnOrphan, spent: bool
+) -> bool | None:
+    """A swept job stays orphaned, or in the same step is requeued or failed, as its policy says;
+    what moves it on fences its owner, and each of the two transitions leaves its own event. A
+    requeue under a cancel request cancels it."""
+    if policy is OnOrphan.REQUEUE and lease.requeue is RequeueRule.NEVER:
+        return None  # refused where it is made, and by the databases' CHECK
+    if lease.owner is None or lease.deadline is None or asked.epoch != lease.epoch:
+        return None
+    job = changed(
+        _job(lease, asked.now), on_orphan=policy, attempts=2, max_attempts=2 + (not spent)
+    )
+    step = _step(_world(job), _COMMANDS[c.Sweep](asked), asked.now)
+    if not step.rows:
+        return None
+    after = step.rows[-1][1]
+    kinds = [event.kind for event in step.events]
+    if after is None or not kept("L4", step) or not kept("L5", step):
+        return False
+    if policy is OnOrphan.MARK or policy is OnOrphan.HOLD:
+        return after.lease.status is Status.ORPHANED and kinds == [Kind.ORPHAN]
+    fenced = after.lease.epoch == lease.epoch + 1 and after.lease.owner is None
+    if policy is OnOrphan.FAIL or spent:
+        return fenced and after.lease.status is Status.FAILED and kinds[1:] == [Kind.SETTLE]
+    back = Status.QUEUED if lease.cancel_requested_at is None else Status.CANCELED
+    return fenced and after.lease.status is back and kinds[1:] == [Kind.REQUEUE]
+
+
 # An id is born once -------------------------------------------------------------------------------
 
 
@@ -247,6 +288,12 @@ def a_withdrawal_spends_the_id(owner: Name, now: StoreMs) -> bool:
     withdrawn = decide(_world(used=()), unchecked(c.Withdraw, job_id=ID, owner=owner), now)
     spent = [change.key for change in withdrawn.changes if change.table is Table.IDS]
     return spent == [ID] and not withdrawn.events and len(withdrawn.changes) == 1
+
+
+def a_request_before_the_birth_spends_the_id(now: StoreMs) -> bool:
+    """After a cancel request for an id that has no job yet, a late enqueue of it queues nothing."""
+    step = _step(_world(used=()), unchecked(c.RequestCancel, job_id=ID), now)
+    return kept("L7", step) and step.newly_used == (ID,) and not step.events
 
 
 # Heartbeats ---------------------------------------------------------------------------------------
@@ -365,7 +412,7 @@ THEOREMS: Final = (
     _leaves_one_event(
         "orphan",
         c.Sweep,
-        Edit(worlds._sweep, "tuple(changes), tuple(events)", "tuple(changes), ()"),
+        Edit(worlds._sweep, "(*events, *further)", "()"),
     ),
     _repeats(
         "completion",
@@ -405,6 +452,16 @@ THEOREMS: Final = (
     ),
     theorem(
         "L5",
+        a_requeue_by_policy_is_bounded,
+        Edit(jobs.next_by_policy, "attempts >= max_attempts", "attempts > max_attempts"),
+    ),
+    theorem(
+        "L5",
+        a_sweep_does_what_the_policy_says,
+        Edit(worlds._sweep, "(*events, *further)", "tuple(events)"),
+    ),
+    theorem(
+        "L5",
         a_stale_result_leaves_one_event,
         Edit(worlds._complete, "1 <= cmd.epoch < job.lease.epoch", "False"),
     ),
@@ -421,7 +478,12 @@ THEOREMS: Final = (
     theorem(
         "L6",
         a_withdrawal_spends_the_id,
-        Edit(worlds._withdraw, "() if cmd.job_id in world.ids else (spent,)", "()"),
+        Edit(worlds._withdraw, "_spend(world, cmd.job_id, now)", "_absent(world, cmd.job_id, now)"),
+    ),
+    theorem(
+        "L7",
+        a_request_before_the_birth_spends_the_id,
+        Edit(worlds._spend, "() if job_id in world.ids else (spent,)", "()"),
     ),
     theorem(
         "L8",

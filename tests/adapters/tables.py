@@ -7,14 +7,20 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from unswept.adapters.sql.rows import (
+    CONSUMER_COLUMNS,
     EVENT_COLUMNS,
     INSTANCE_COLUMNS,
     JOB_COLUMNS,
+    LETTER_COLUMNS,
     RESULT_COLUMNS,
     chunk_of,
+    consumer_of,
     event_of,
     instance_of,
+    job_list,
     job_of,
+    letter_of,
+    listed,
     request_of,
     result_of,
 )
@@ -29,10 +35,17 @@ COLUMNS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "results": ("job_id", *RESULT_COLUMNS),
         "output": ("job_id", "epoch", "chunk", "stream", "data"),
         "instances": INSTANCE_COLUMNS,
+        "consumers": CONSUMER_COLUMNS,
+        "dead_letters": LETTER_COLUMNS,
         "events": EVENT_COLUMNS,
     }
 )
 """What is read of each table. Of the events in the order of `seq`; the others in any."""
+
+
+def selected(table: str, label_sets: str) -> str:
+    """Those columns for a SELECT; of a job its labels, which stand in table `label_sets`."""
+    return job_list(label_sets) if table == "jobs" else listed(COLUMNS[table])
 
 
 def tables_from(rows: Mapping[str, Iterable[tuple[Any, ...]]]) -> dict[str, Any]:
@@ -48,6 +61,8 @@ def tables_from(rows: Mapping[str, Iterable[tuple[Any, ...]]]) -> dict[str, Any]
         "results": {row[0]: result_of(row[1:]) for row in rows["results"]},
         "output": output,
         "instances": {row[0]: instance_of(row) for row in rows["instances"]},
+        "consumers": {row[0]: consumer_of(row) for row in rows["consumers"]},
+        "letters": {(row[0], row[1]): letter_of(row) for row in rows["dead_letters"]},
         "events": [event_of(row) for row in rows["events"]],
     }
 
@@ -62,5 +77,7 @@ def tables_in(world: World) -> dict[str, Any]:
         "results": dict(world.results),
         "output": {job_id: dict(chunks) for job_id, chunks in world.output.items()},
         "instances": dict(world.instances),
+        "consumers": dict(world.consumers),
+        "letters": dict(world.letters),
         "events": list(world.events.values()),
     }

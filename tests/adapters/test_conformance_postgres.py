@@ -36,7 +36,7 @@ def make_async_store(clock: Callable[[], StoreMs]) -> Lent:
 
 TestPostgresStore = conformance_case(make_store)
 # The statements are the same: what may differ is how they are sent.
-TestAsyncPostgresStore = conformance_case(make_async_store, how=effort(25), required=())
+TestAsyncPostgresStore = conformance_case(make_async_store, how=effort(15), required=())
 del TestAsyncPostgresStore.test_every_command_in_every_situation  # type: ignore[attr-defined]
 
 

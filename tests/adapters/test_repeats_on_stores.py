@@ -138,6 +138,7 @@ def _unstamped(job: Job) -> Job:
 MAY_TOUCH: Final = MappingProxyType[type, Mapping[str, Callable[[Any], Any]]](
     {
         c.Register: {"instances": _unseen},
+        c.LeaseEvents: {"consumers": lambda row: changed(row, expires_at=StoreMs(0))},
         # A beat that comes twice stamps twice.
         c.Heartbeat: {"instances": _unseen, "jobs": _unstamped},
     }
@@ -485,7 +486,7 @@ STORIES: Final = MappingProxyType(
             8     release j1 A 1
             9     again        -> repeated: canceled - e2 b2 c1
             1009  evict j1/2
-            1010  again        -> refused spent
+            1010  again        -> withdrawn
         """,
         "cancel, asked of one that is swept": """
             0     admit j1 A
@@ -505,7 +506,50 @@ STORIES: Final = MappingProxyType(
             1     do cancel j1 -> cancel: canceled - e1 b0 c1
             2     again        -> repeated: canceled - e1 b0 c1
             1002  evict j1/1
-            1003  again        -> refused spent
+            1003  again        -> withdrawn
+        """,
+        "cancel before the enqueue": """
+            0     do cancel j1 -> withdrawn
+            1     again        -> withdrawn
+            2     enqueue j1   -> refused spent
+            3     admit j1 A   -> refused spent
+            4     again        -> withdrawn
+        """,
+        "claim beyond the budget": """
+            0     register A budget=1
+            0     enqueue j1
+            1     enqueue j2
+            2     claim A 1
+            3     do claim A 2 limit=2 -> refused budget
+            4     complete j1 A 1 completed
+            5     again                -> again: nothing
+            6     claim A 3
+        """,
+        "enqueue with labels": """
+            0     register A
+            0     do enqueue j1 labels=gpu+cpu -> enqueue: queued - e0 b0
+            1     again                        -> repeated: queued - e0 b0
+            2     enqueue j2
+            3     do claim A 1 labels=cpu+gpu limit=2 -> got: j1 running A e1 b1 d53, \
+j2 running A e1 b1 d53
+            4     again                        -> again: j1 running A e1 b1 d53, \
+j2 running A e1 b1 d53
+        """,
+        "sweep, requeueing": """
+            0     register B
+            0     admit j1 A requeueable then=requeue/2
+            101   do sweep S j1/1/1 -> j1 done
+            102   again             -> j1 stale_epoch
+            103   claim B 1
+            154   sweep S j1/3/2
+            155   again             -> j1 stale_epoch
+        """,
+        "sweep, failing": """
+            0     admit j1 A then=fail
+            101   do sweep S j1/1/1 -> j1 done
+            102   again             -> j1 stale_epoch
+            1102  evict j1/2
+            1103  again             -> j1 spent
         """,
         "requeue": """
             0     register B
@@ -652,6 +696,47 @@ STORIES: Final = MappingProxyType(
             5     again       -> e1: text more
             6     release j1 A 1
             7     again       -> e2: -
+        """,
+        "lease of a consumer": """
+            0     do lease mail A -> leased: token 1 behind 0 until 50, attempt 1
+            1     again           -> renewed: token 1 behind 0 until 51, attempt 1
+            52    lease mail B
+            53    again           -> refused leased
+        """,
+        "acknowledge": """
+            0     admit j1 A
+            0     start j1 A 1
+            0     lease mail A
+            1     do ack mail 1 1 -> moved: 1
+            2     again           -> repeated: 1
+            3     ack mail 1 2
+            4     again           -> repeated: 2
+            52    lease mail B
+            53    again           -> refused stale_token
+        """,
+        "acknowledge, giving back": """
+            0     admit j1 A
+            0     lease mail A
+            1     do ack mail 1 1 last -> moved: 1
+            2     again                -> repeated: 1
+        """,
+        "dead letter": """
+            0     admit j1 A
+            0     lease mail A
+            1     do ack mail 1 1 error=broken -> moved: 1
+            2     again                        -> repeated: 1
+            3     do letters mail              -> 1 broken
+            4     again                        -> 1 broken
+            5     do consumers                 -> mail 1/1
+            6     again                        -> mail 1/1
+        """,
+        "count": """
+            0     admit j1 A
+            1     enqueue j2 in=gpu
+            2     do count -> - 0/1+0/0, gpu 1@1/0+0/0
+            3     again    -> - 0/1+0/0, gpu 1@1/0+0/0
+            4     complete j1 A 1 completed
+            5     again    -> gpu 1@1/0+0/0
         """,
         "events": """
             0     admit j1 A

@@ -28,6 +28,7 @@ from unswept.core.units import Ms
 
 TERMS = Terms(Ms(90_000), Ms(300_000), Ms(90_000), Ms(45_000))
 STAMPED = {"lease_ttl_ms": 90_000, "http_grace_ms": 300_000, "confirm_ms": 45_000}
+RULES = {"requeue": "never", "transport": "process", "on_orphan": "mark", "max_attempts": None}
 NO_PROCESS = {"pid": None, "process_start": None, "boot_id": None}
 
 
@@ -70,6 +71,7 @@ class HandWritten:
             "beat_at": None if was is None else was[5],
             "first_seen_at": None,
             "forced": 0,
+            "cause": None,
         }
         self.run(self.q.put_event, params)
 
@@ -78,7 +80,7 @@ class HandWritten:
             used = {"id": job_id, "owner": "a", "joined_to": None}
             assert self.run(self.q.bear_id, {**used, "now": self.now()})
             now = self.now()
-            row = {"id": job_id, "owner": "a", "requeue": "never", "transport": "process"}
+            row = {"id": job_id, "owner": "a", **RULES}
             self.run(self.q.admit, {**row, "now": now, **STAMPED})
             request = {"job_id": job_id, "payload": b"", "principal": None, "request_key": None}
             self.run(self.q.put_request, request)
@@ -106,7 +108,7 @@ class HandWritten:
         """The head of the queue, by FOR UPDATE SKIP LOCKED."""
         with self.connection.transaction():
             now = self.now()
-            waiting = {"partition": "", "now": now, "rows": 1}
+            waiting = {"partition": "", "label_set": 0, "now": now, "rows": 1}
             rows = self.run(self.q.candidates, waiting)
             if not rows:
                 return None
@@ -191,6 +193,52 @@ def test_claim_and_complete_with_8_workers(
     for hand in by_hand:
         hand.connection.close()
     assert ratio >= 0.7  # aimed at: 0.8
+
+
+OTHERS = 10_000
+
+
+def test_claim_behind_10_000_jobs_of_other_labels(
+    benchmark: BenchmarkFixture, store: PostgresStore, postgres_url: str, postgres_schema: str
+) -> None:
+    """Against the same claims in a store where nothing else waits."""
+    alone_schema = f"{postgres_schema}_alone"
+    numbers, claims = count(), count(1)
+    offered = ("cpu", "linux")
+    try:
+        with (
+            PostgresStore(postgres_url, schema=alone_schema) as alone,
+            psycopg.connect(postgres_url, autocommit=True) as connection,
+        ):
+            for each in (alone, store):
+                each.execute(c.Register("a"))
+            store.execute(c.Enqueue("other", labels=("gpu", "linux")))
+            connection.execute(
+                f"INSERT INTO {store.schema}.jobs (id, status, epoch, beats, requeue, transport,"
+                f" admitted_at, label_set) SELECT 'other-' || n, 'queued', 0, 0, 'never',"
+                f" 'process', 0, label_set FROM generate_series(1, {OTHERS}) AS n,"
+                f" {store.schema}.jobs WHERE id = 'other'".encode()
+            )
+            connection.execute(f"VACUUM ANALYZE {store.schema}.jobs".encode())
+
+            def prepare() -> None:
+                for labels in ((), ("cpu",), offered):
+                    job_id = f"job-{next(numbers)}"
+                    for each in (alone, store):
+                        each.execute(c.Enqueue(job_id, labels=labels))
+
+            def claim(which: PostgresStore) -> None:
+                for _ in range(3):
+                    claimed = which.execute(c.Claim("a", next(claims), TERMS, labels=offered))
+                    assert len(claimed.grants) == 1  # type: ignore[union-attr]
+
+            ratio = taking_turns(
+                benchmark, lambda: claim(alone), lambda: claim(store), 60, prepare=prepare
+            )
+    finally:
+        with psycopg.connect(postgres_url, autocommit=True) as connection:
+            connection.execute(f"DROP SCHEMA IF EXISTS {alone_schema} CASCADE".encode())
+    assert ratio >= 0.8
 
 
 def fill_owned(url: str, schema: str, rows: int) -> None:

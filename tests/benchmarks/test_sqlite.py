@@ -27,6 +27,7 @@ from unswept.core.replies import Accepted, Answer
 from unswept.core.units import Ms, StoreMs
 
 Q = Queries(SqliteDialect())
+RULES = {"requeue": "never", "transport": "process", "on_orphan": "mark", "max_attempts": None}
 TERMS = Terms(Ms(90_000), Ms(300_000), Ms(90_000), Ms(45_000))
 
 
@@ -63,6 +64,7 @@ class HandWritten:
                 "beat_at": None if was is None else was[5],
                 "first_seen_at": None,
                 "forced": 0,
+                "cause": None,
             },
         )
 
@@ -71,7 +73,7 @@ class HandWritten:
         now = time.time_ns() // 1_000_000
         terms = {"lease_ttl_ms": 90_000, "http_grace_ms": 300_000, "confirm_ms": 45_000}
         self.run(Q.bear_id, {"id": job_id, "owner": "a", "now": now, "joined_to": None})
-        row = {"id": job_id, "owner": "a", "now": now, "requeue": "never", "transport": "process"}
+        row = {"id": job_id, "owner": "a", "now": now, **RULES}
         self.run(Q.admit, {**row, **terms})
         request = {"job_id": job_id, "payload": b"", "principal": None, "request_key": None}
         self.run(Q.put_request, request)
@@ -214,3 +216,38 @@ def test_suspects_and_sweep_beside_a_million_finished_rows(
             benchmark, lambda: sweep(alone), lambda: sweep(beside), 20, prepare=prepare
         )
     assert ratio >= 0.5
+
+
+OTHERS = 10_000
+
+
+def test_claim_behind_10_000_jobs_of_other_labels(
+    benchmark: BenchmarkFixture, tmp_path: Path
+) -> None:
+    """Against the same claims in a store where nothing else waits."""
+    numbers, claims = count(), count(1)
+    offered = ("cpu", "linux")
+    with (
+        SqliteStore(tmp_path / "alone.db", durability="normal") as alone,
+        SqliteStore(tmp_path / "beside.db", durability="normal") as beside,
+    ):
+        for each in (alone, beside):
+            each.execute(c.Register("a"))
+        for _ in range(OTHERS):
+            beside.execute(c.Enqueue(f"other-{next(numbers)}", labels=("gpu", "linux")))
+
+        def prepare() -> None:
+            for labels in ((), ("cpu",), offered):
+                job_id = f"job-{next(numbers)}"
+                for each in (alone, beside):
+                    each.execute(c.Enqueue(job_id, labels=labels))
+
+        def claim(which: SqliteStore) -> None:
+            for _ in range(3):
+                claimed = which.execute(c.Claim("a", next(claims), TERMS, labels=offered))
+                assert len(claimed.grants) == 1  # type: ignore[union-attr]
+
+        ratio = taking_turns(
+            benchmark, lambda: claim(alone), lambda: claim(beside), 200, prepare=prepare
+        )
+    assert ratio >= 0.8

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from unswept.core import commands as c
 from unswept.core import replies as r
-from unswept.core.job import Process, Terms, Transport
+from unswept.core.job import OnOrphan, Process, Terms, Transport
 from unswept.core.lease import RequeueRule, Status
 from unswept.core.memory import MemoryStore
 from unswept.core.units import Ms, StoreMs
@@ -83,10 +83,17 @@ def _admit(words: list[str], options: Options) -> c.Admit:
         request,
         Ms(int(options.get("window", WINDOW_MS))),
         "fresh" in words,
+        *_policy(options),
     )
 
 
+def _policy(options: Options) -> tuple[OnOrphan, int | None]:
+    policy, _, most = options.get("then", "mark").partition("/")
+    return OnOrphan(policy), int(most) if most else None
+
+
 def _enqueue(words: list[str], options: Options) -> c.Enqueue:
+    policy, most = _policy(options)
     return c.Enqueue(
         words[0],
         requeue=RequeueRule.ALLOWED if "requeueable" in words else RequeueRule.NEVER,
@@ -94,7 +101,14 @@ def _enqueue(words: list[str], options: Options) -> c.Enqueue:
         priority=int(options.get("priority", 0)),
         queue_deadline=_time(options, "until"),
         not_before=_time(options, "from"),
+        labels=_labels(options),
+        on_orphan=policy,
+        max_attempts=most,
     )
+
+
+def _labels(options: Options) -> tuple[str, ...]:
+    return tuple(options["labels"].split("+")) if "labels" in options else ()
 
 
 def _time(options: Options, name: str) -> StoreMs | None:
@@ -103,7 +117,7 @@ def _time(options: Options, name: str) -> StoreMs | None:
 
 def _claim(words: list[str], options: Options) -> c.Claim:
     limit = int(options.get("limit", 1))
-    return c.Claim(words[0], int(words[1]), TERMS, options.get("in", ""), limit)
+    return c.Claim(words[0], int(words[1]), TERMS, options.get("in", ""), limit, _labels(options))
 
 
 def _start(words: list[str], options: Options) -> c.Start:
@@ -139,7 +153,13 @@ def _sweep(words: list[str], options: Options) -> c.Sweep:
 
 
 def _register(words: list[str], options: Options) -> c.Register:
-    return c.Register(words[0], claim_no=int(options.get("claims", 0)))
+    budget = int(options["budget"]) if "budget" in options else None
+    return c.Register(words[0], claim_no=int(options.get("claims", 0)), max_held=budget)
+
+
+def _acknowledge(words: list[str], options: Options) -> c.Acknowledge:
+    name, token, upto = words[:3]
+    return c.Acknowledge(name, int(token), int(upto), "last" in words, options.get("error"))
 
 
 VERBS: Final = MappingProxyType[str, Callable[[list[str], Options], c.Command[Any]]](
@@ -175,6 +195,11 @@ VERBS: Final = MappingProxyType[str, Callable[[list[str], Options], c.Command[An
         "print": lambda words, options: c.ReadOutput(
             words[0], int(words[1]) if len(words) > 1 else None
         ),
+        "lease": lambda words, options: c.LeaseEvents(words[0], words[1], Ms(50)),
+        "ack": _acknowledge,
+        "consumers": lambda words, options: c.ListConsumers(),
+        "letters": lambda words, options: c.ReadDeadLetters(words[0]),
+        "count": lambda words, options: c.Count(tuple(words) or None),
         "events": lambda words, options: c.ReadEvents(),
     }
 )
@@ -220,9 +245,27 @@ def shown(reply: Any) -> str:
         case r.OutputPage():
             text = " ".join(chunk.data.decode() for chunk in reply.chunks)
             return f"e{reply.epoch}: {text or '-'}"
+        case r.EventsLeased():
+            word = "renewed" if reply.renewed else "leased"
+            stands = f"token {reply.token} behind {reply.position} until {reply.expires_at}"
+            return f"{word}: {stands}, attempt {reply.attempts}"
+        case r.Acknowledged():
+            return f"{'repeated' if reply.repeated else 'moved'}: {reply.position}"
+        case r.Consumers():
+            return _listed(f"{row.name} {row.position}/{reply.newest}" for row in reply.consumers)
+        case r.DeadLettersPage():
+            return _listed(f"{row.number} {row.error}" for row in reply.letters)
+        case r.Counts():
+            return _listed(counted(row) for row in reply.partitions)
         case r.EventsPage():
             return _listed(f"{event.kind}/{event.epoch}" for event in reply.events)
     raise TypeError(f"no words for {reply!r}")
+
+
+def counted(row: r.PartitionCount) -> str:
+    """How many wait (and since when), are held queued + running, and are orphaned."""
+    oldest = "" if row.oldest_at is None else f"@{row.oldest_at}"
+    return f"{row.partition or '-'} {row.waiting}{oldest}/{row.queued}+{row.running}/{row.orphaned}"
 
 
 def standing(row: r.Standing) -> str:

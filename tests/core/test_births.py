@@ -202,3 +202,46 @@ def test_retention_never_touches_what_is_not_terminal() -> None:
         9000001  overdue            -> nothing
         """
     )
+
+
+def test_an_enqueue_says_which() -> None:
+    """A repeated enqueue changes nothing and says what stands: queued already, running, orphaned,
+    finished, canceled, expired; of a job that is gone, that its id is spent."""
+    story(
+        """
+        0     register A                   -> registered, claims=0
+        0     enqueue j1 requeueable       -> enqueue: queued - e0 b0
+        1     enqueue j1                   -> repeated: queued - e0 b0
+        2     claim A 1                    -> got: j1 running A e1 b1 d52
+        3     enqueue j1                   -> repeated: running A e1 b1 d52
+        53    sweep S j1/1/1               -> j1 done
+        54    enqueue j1                   -> repeated: orphaned A e1 b1
+        55    complete j1 A 1 completed    -> heal: completed A e1 b1
+        56    enqueue j1                   -> repeated: completed A e1 b1
+        57    enqueue j2                   -> enqueue: queued - e0 b0
+        58    cancel j2                    -> cancel: canceled - e1 b0 c58
+        59    enqueue j2                   -> repeated: canceled - e1 b0 c58
+        60    enqueue j3 until=60          -> enqueue: queued - e0 b0
+        61    expire j3                    -> expire: expired - e1 b0
+        62    enqueue j3                   -> repeated: expired - e1 b0
+        1056  evict j1/1                   -> j1 done
+        1057  enqueue j1                   -> refused spent
+        """
+    )
+
+
+def test_an_expiry_says_which() -> None:
+    """Expired, now or before; claimed, by whom; or absent, and then nothing is remembered."""
+    story(
+        """
+        0    register A            -> registered, claims=0
+        0    enqueue j1 until=9    -> enqueue: queued - e0 b0
+        10   expire j1             -> expire: expired - e1 b0
+        11   expire j1             -> repeated: expired - e1 b0
+        12   enqueue j2 until=19   -> enqueue: queued - e0 b0
+        13   claim A 1             -> got: j2 running A e1 b1 d63
+        20   expire j2             -> refused already_running: running A e1 b1 d63
+        21   expire j3             -> refused absent
+        22   enqueue j3            -> enqueue: queued - e0 b0
+        """
+    )

@@ -6,7 +6,7 @@ import pytest
 
 from tests.core.story import story
 from unswept.core import lease as rules
-from unswept.core.job import Transport, enqueue
+from unswept.core.job import OnOrphan, Transport, enqueue
 from unswept.core.lease import Lease, RequeueRule, Status
 from unswept.core.refusal import Refusal
 from unswept.core.units import Ms, StoreMs
@@ -163,7 +163,8 @@ def test_housekeeping_lists_only_what_is_past() -> None:
 
 def test_what_a_store_may_hand_out_at_its_edges() -> None:
     """Whether a job may be claimed or joined is a rule of its own, which every store asks."""
-    job = enqueue("j", Transport.PROCESS, RequeueRule.NEVER, "gpu", 0, None, StoreMs(5), StoreMs(0))
+    rules = (RequeueRule.NEVER, OnOrphan.MARK, None)
+    job = enqueue("j", Transport.PROCESS, *rules, "gpu", 0, None, StoreMs(5), (), StoreMs(0))
     assert [may_claim(job, "gpu", StoreMs(now)) for now in (4, 5, 6)] == [False, True, True]
     assert not may_claim(job, "", StoreMs(5))
     assert [may_join(job, Ms(7), StoreMs(now)) for now in (6, 7, 8)] == [True, True, False]

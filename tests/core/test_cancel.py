@@ -118,12 +118,16 @@ def test_a_requeued_job_is_asked_again() -> None:
     )
 
 
-def test_cancel_answers_for_what_it_cannot_find() -> None:
-    """A request for an id without a row says whether it was ever used. (L6)"""
+def test_a_cancel_that_comes_first_is_remembered() -> None:
+    """Its id is spent, so that the late enqueue or admit queues nothing; others are untouched."""
     story(
         """
-        0   cancel j1     -> refused absent
-        1   withdraw j1 A -> withdrawn
-        2   cancel j1     -> refused spent
+        0   cancel j1     -> withdrawn
+        1   cancel j1     -> withdrawn
+        2   enqueue j1    -> refused spent
+        3   admit j1 A    -> refused spent
+        4   enqueue j2    -> enqueue: queued - e0 b0
+        5   cancel j1     -> withdrawn
+        6   find j1       -> refused spent
         """
     )

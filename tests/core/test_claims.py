@@ -37,6 +37,41 @@ def test_a_claim_stays_in_its_partition() -> None:
     )
 
 
+def test_a_claim_offers_all_labels_that_a_job_requires() -> None:
+    """Required is a subset of offered; what is offered beyond it, and its order, do not matter."""
+    story(
+        """
+        0  register A                -> registered, claims=0
+        0  enqueue j1 labels=gpu+cpu -> enqueue: queued - e0 b0
+        1  enqueue j2 labels=cpu     -> enqueue: queued - e0 b0
+        2  enqueue j3                -> enqueue: queued - e0 b0
+        3  claim A 1 limit=9         -> got: j3 running A e1 b1 d53
+        4  claim A 2 labels=gpu      -> got: nothing
+        5  claim A 3 labels=CPU      -> got: nothing
+        6  claim A 4 labels=tpu+cpu  -> got: j2 running A e1 b1 d56
+        7  claim A 5 labels=cpu+gpu+cpu -> got: j1 running A e1 b1 d57
+        """
+    )
+
+
+def test_labels_change_nothing_about_the_order() -> None:
+    """By priority, then age, then id, over all sets of labels that the claim may have."""
+    story(
+        """
+        0  register A                          -> registered, claims=0
+        0  enqueue j6                          -> enqueue: queued - e0 b0
+        0  enqueue j5 labels=x                 -> enqueue: queued - e0 b0
+        0  enqueue j4 labels=y                 -> enqueue: queued - e0 b0
+        1  enqueue j2 labels=y                 -> enqueue: queued - e0 b0
+        1  enqueue j1 labels=z                 -> enqueue: queued - e0 b0
+        1  enqueue j3 labels=x+y priority=-1   -> enqueue: queued - e0 b0
+        2  claim A 1 labels=x+y limit=3 -> got: j3 running A e1 b1 d52, j4 running A e1 b1 d52, \
+j5 running A e1 b1 d52
+        2  claim A 2 labels=x+y limit=3 -> got: j2 running A e1 b1 d52, j6 running A e1 b1 d52
+        """
+    )
+
+
 def test_an_instance_that_is_not_registered_takes_nothing() -> None:
     """A claim needs a registered claimer; what it holds already is no matter of that."""
     story(
@@ -155,5 +190,27 @@ def test_a_claimed_jobs_first_beat_stamps_the_whole_ttl() -> None:
         0   claim A 1             -> got: j1 running A e1 b1 d50
         10  start j1 A 1 pid=7    -> repeated: running A e1 b1 d50
         20  beat A j1/1           -> j1 renewed d120
+        """
+    )
+
+
+def test_a_budget_bounds_what_is_held() -> None:
+    """A claim takes no more than its owner's budget leaves; beyond it, it is refused and its number
+    is used up. What is over, or no claim's, does not count; a new registration sets it anew."""
+    story(
+        """
+        0  register A budget=2 -> registered, claims=0
+        0  enqueue j1          -> enqueue: queued - e0 b0
+        1  enqueue j2          -> enqueue: queued - e0 b0
+        2  enqueue j3          -> enqueue: queued - e0 b0
+        3  admit j9 A          -> admit: queued A e1 b1 d103
+        4  claim A 1 limit=9   -> got: j1 running A e1 b1 d54, j2 running A e1 b1 d54
+        5  claim A 2           -> refused budget
+        6  complete j1 A 1 completed -> complete: completed A e1 b1
+        7  claim A 2           -> again: nothing
+        8  claim A 3 limit=9   -> got: j3 running A e1 b1 d58
+        9  claim A 4           -> refused budget
+        10 register A          -> registered, claims=4
+        11 claim A 5           -> got: nothing
         """
     )

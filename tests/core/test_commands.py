@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from tests.core.story import TERMS
 from unswept.core import commands as c
-from unswept.core.checks import MAX_BATCH, MAX_BYTES, MAX_ID_LENGTH
+from unswept.core.checks import MAX_BATCH, MAX_BYTES, MAX_ID_LENGTH, MAX_LABELS
 from unswept.core.errors import MisuseError
 from unswept.core.job import Process, Terms
 from unswept.core.lease import Status
@@ -303,3 +304,32 @@ def test_a_message_shows_no_flood() -> None:
     with pytest.raises(MisuseError) as caught:
         c.Find("\n" * 100_000)
     assert len(str(caught.value)) < 200
+
+
+def test_labels_are_a_set() -> None:
+    """Sorted and each once, whatever collection they came in: equal sets are equal commands."""
+    enqueue = c.Enqueue("j", labels=["b", "a", "b"])
+    assert enqueue.labels == ("a", "b")
+    assert enqueue == c.Enqueue("j", labels=frozenset({"a", "b"}))
+    assert c.Claim("A", 1, TERMS, labels=("b", "a")).labels == ("a", "b")
+    assert len(c.Enqueue("j", labels=[str(n) for n in range(MAX_LABELS)]).labels) == MAX_LABELS
+
+
+@pytest.mark.parametrize(
+    "make", [lambda v: c.Enqueue("j", labels=v), lambda v: c.Claim("A", 1, TERMS, labels=v)]
+)
+@pytest.mark.parametrize(
+    ("labels", "says"),
+    [
+        ("gpu", "labels must be a collection of strings, got 'gpu'"),
+        (None, "labels must be a collection of strings, got None"),
+        (("",), "labels must have 1 to 200 characters"),
+        (("a\0",), "labels must be printable characters only"),
+        ((1,), "labels must be a string, got 1"),
+        ([str(n) for n in range(65)], "labels must be at most 64, got 65"),
+    ],
+)
+def test_labels_that_are_none_are_refused(make: Make, labels: Any, says: str) -> None:
+    """The message names what was given and the bound."""
+    with pytest.raises(MisuseError, match=re.escape(says)):
+        make(labels)

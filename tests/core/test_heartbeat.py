@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.core.story import TERMS, story
 from unswept.core import commands as c
 from unswept.core import replies as r
-from unswept.core.job import Job, Transport, admit
+from unswept.core.job import Job, OnOrphan, Transport, admit
 from unswept.core.lease import RequeueRule, Status
 from unswept.core.memory import MemoryStore
 from unswept.core.records import changed
@@ -111,7 +111,9 @@ def test_a_heartbeat_stamps_by_the_jobs_transport() -> None:
 
 def test_renewed_and_orphaned_answers_bear_the_cancel_request() -> None:
     """Whoever may still end the job learns of the request with every beat. (L7)"""
-    job = admit("j", "A", Transport.PROCESS, RequeueRule.NEVER, TERMS, StoreMs(0))
+    job = admit(
+        "j", "A", Transport.PROCESS, RequeueRule.NEVER, OnOrphan.MARK, None, TERMS, StoreMs(0)
+    )
     asked = changed(job, lease=changed(job.lease, cancel_requested_at=StoreMs(5)))
     orphaned = changed(asked, lease=changed(asked.lease, status=Status.ORPHANED, deadline=None))
     assert hold_answer(asked, 1, asked) == r.HoldAnswer(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import attrs
 import pytest
@@ -15,7 +16,8 @@ from unswept.core.units import MAX_MS, Ms
 
 def policy(**values: int) -> LeasePolicy:
     """A policy from plain numbers."""
-    return LeasePolicy(**{name: Ms(value) for name, value in values.items()})
+    given: dict[str, Any] = {name: Ms(value) for name, value in values.items()}
+    return LeasePolicy(**given)
 
 
 def test_the_defaults() -> None:

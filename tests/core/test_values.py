@@ -59,6 +59,7 @@ def test_the_tree_of_errors() -> None:
         "StoreReadOnlyError",
         "NotAStoreError",
         "StoreVersionError",
+        "RowRefusedError",
     }
     for kind in kinds.values():
         assert issubclass(kind, UnsweptError)

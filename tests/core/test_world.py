@@ -13,7 +13,7 @@ from unswept.core.lease import Kind, Status
 from unswept.core.memory import MemoryStore
 from unswept.core.refusal import Refusal
 from unswept.core.units import Ms, StoreMs
-from unswept.core.values import Chunk, Event, Request, Result, Stream
+from unswept.core.values import Cause, Chunk, Event, Request, Result, Stream
 from unswept.core.world import World, all_commands, decide
 from unswept.simulations.conformance import ASKS, Clock, probes, situations
 
@@ -82,6 +82,7 @@ def test_an_event_tells_how_the_lease_stood() -> None:
         deadline=StoreMs(110),
         beat_at=StoreMs(10),
         first_seen_at=StoreMs(111),
+        cause=Cause.OWNER_LOST,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from copy import copy
 from typing import Any, TypeVar
@@ -26,10 +27,13 @@ from unswept.core.units import Ms, StoreMs
 from unswept.simulations import conformance
 from unswept.simulations.conformance import (
     SEARCH,
+    STEPS,
     TOUR,
     NonconformanceError,
     ShortfallError,
     conformance_case,
+    effort,
+    history,
     refute,
     replay,
     require,
@@ -333,6 +337,40 @@ def test_a_search_that_met_too_little_fails() -> None:
     hasty = settings(max_examples=1, stateful_step_count=2, database=None, derandomize=True)
     with pytest.raises(ShortfallError, match="Sweep: done"):
         require(search(MemoryStore, hasty), SEARCH)
+
+
+def test_what_must_be_met_is_met_by_far() -> None:
+    """Other histories meet it as well, each outcome in eight of a hundred at least: that the usual
+    ones do is no luck, which the next change of how they are drawn would undo."""
+    met = Counter(
+        pair
+        for number in range(100)
+        for pair in set(history(MemoryStore, f"other {number}", STEPS))
+    )
+    assert {pair: met[pair] for pair in SEARCH if met[pair] < 8} == {}
+
+
+def test_the_histories_are_the_same_on_every_run() -> None:
+    """Whatever Hypothesis's seed is, and whatever was imported before."""
+    assert search(MemoryStore, effort(3)) == search(MemoryStore, effort(3))
+    assert history(MemoryStore, 0, STEPS) == history(MemoryStore, 0, STEPS)
+    assert history(MemoryStore, 0, STEPS) != history(MemoryStore, 1, STEPS)
+
+
+def test_a_profile_that_asks_for_more_has_new_histories() -> None:
+    """As many as it asks for, each at least as long, and what they find is raised as it is."""
+    before = settings.get_current_profile_name()
+    settings.load_profile("thorough")
+    try:
+        how = effort()
+    finally:
+        settings.load_profile(before)
+    assert (how.max_examples, how.derandomize, how.stateful_step_count) == (2_000, False, STEPS)
+    few = settings(how, max_examples=3, database=None)
+    assert search(MemoryStore, few) != search(MemoryStore, effort(3))
+    fault = FAULTS["L1: the sweep takes a deadline equal to now"]
+    with pytest.raises(NonconformanceError):
+        search(lambda clock: FaultyStore(clock, fault), settings(how, database=None))
 
 
 def test_the_quotas_cover_every_command() -> None:

@@ -15,7 +15,7 @@ from attrs import evolve
 from unswept.core import commands as c
 from unswept.core import replies as r
 from unswept.core.heart import MAY, Act, Phase
-from unswept.core.job import Job, Terms, Transport
+from unswept.core.job import Job, OnOrphan, Terms, Transport
 from unswept.core.lease import Kind, Lease, RequeueRule, Status
 from unswept.core.memory import MemoryStore
 from unswept.core.refusal import Refusal
@@ -564,6 +564,30 @@ def l7_request_is_dropped() -> Pair:
     return both(running(), 20, c.RequestCancel("j1"), nothing_done)
 
 
+def l4_swept_on_without_a_policy() -> Pair:
+    scene = admitted()
+    job = scene.store.world.jobs["j1"]
+    lease = evolve(job.lease, status=Status.FAILED, owner=None, epoch=2, deadline=None)
+    ended = evolve(job, lease=evolve(lease, ttl_ms=None, confirm_ms=None), finished_at=StoreMs(101))
+    return both(scene, 101, sweep(), putting(Change(Table.JOBS, "j1", ended)))
+
+
+def l5_policy_without_its_event() -> Pair:
+    command = evolve(admit(), on_orphan=OnOrphan.REQUEUE, max_attempts=9)
+    scene = Scene().run(0, command)
+    return both(scene, 101, sweep(), lambda d: evolve(d, events=d.events[:1]))
+
+
+def l5_policy_without_the_orphans_event() -> Pair:
+    command = evolve(admit(), on_orphan=OnOrphan.FAIL)
+    scene = Scene().run(0, command)
+    return both(scene, 101, sweep(), lambda d: evolve(d, events=d.events[1:]))
+
+
+def l7_request_before_the_job_is_forgotten() -> Pair:
+    return both(Scene(), 20, c.RequestCancel("j1"), nothing_done)
+
+
 def l8_renewed_in_word_only() -> Pair:
     return both(running(), 20, beat(("j1", 1)), nothing_done)
 
@@ -711,6 +735,10 @@ CASES: Final[dict[str, tuple[str, Case]]] = {
     "a late admit": ("L6", l6_reborn(admit())),
     "the request is lost": ("L7", l7_request_is_lost),
     "the request is dropped": ("L7", l7_request_is_dropped),
+    "a sweep ends a job that it should only mark": ("L4", l4_swept_on_without_a_policy),
+    "a requeue in a sweep leaves no event": ("L5", l5_policy_without_its_event),
+    "a failing sweep leaves no event of the orphan": ("L5", l5_policy_without_the_orphans_event),
+    "a request that comes first is forgotten": ("L7", l7_request_before_the_job_is_forgotten),
     "the request is replaced": ("L7", l7_request_is_replaced),
     "a first start under a request": ("L7", l7_started_under_it),
     "a requeue under a request": ("L7", l7_requeued_under_it),
@@ -891,6 +919,9 @@ READERS: Final[tuple[c.Command[Any], ...]] = (
     c.ReadOutput("j1"),
     c.ReadEvents(),
     c.ListInstances(),
+    c.Count(),
+    c.ListConsumers(),
+    c.ReadDeadLetters("mail"),
 )
 
 

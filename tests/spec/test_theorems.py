@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from unswept.adapters.proofs.cases import names_in, values_of
-from unswept.adapters.sql.rows import JOB_COLUMNS, job_of
+from unswept.adapters.sql.rows import JOB_COLUMNS, job_of, labels_text
 from unswept.core import job as jobs
 from unswept.core import lease as rules
 from unswept.core.errors import MisuseError
@@ -75,11 +75,21 @@ def test_a_row_and_its_job_are_one() -> None:
     """The row that the SQL theorems evaluate is the one that the store reads a job from."""
     lease = rules.admit("o", Ms(1), Ms(2), RequeueRule.ALLOWED, StoreMs(3))
     job = Job(
-        "j", lease, Transport.HTTP, StoreMs(4), "p", 0, 6, 7, 8, process=Process(9, 10, "boot")
+        "j",
+        lease,
+        Transport.HTTP,
+        StoreMs(4),
+        "p",
+        ("a", "b"),
+        6,
+        7,
+        8,
+        process=Process(9, 10, "boot"),
     )
     for each in (job, Job("k", rules.enqueue(RequeueRule.NEVER), Transport.PROCESS, StoreMs(1))):
-        assert job_of(values_of(each)) == each
-        assert len(values_of(each)) == len(JOB_COLUMNS)
+        row = dict(zip(JOB_COLUMNS, values_of(each), strict=True))
+        row["label_set"] = labels_text(each.labels)
+        assert job_of(tuple(row.values())) == each
 
 
 def test_what_a_function_can_test_is_among_its_names() -> None:

@@ -52,6 +52,7 @@ CREATE TABLE unswept_jobs (
         status = 'completed' OR status = 'failed' OR status = 'canceled' OR status = 'expired'
     ) = (finished_at IS NOT NULL)),
     CHECK (status <> 'orphaned' OR orphaned_at IS NOT NULL),
+    CHECK (on_orphan <> 'requeue' OR (requeue = 'allowed' AND max_attempts IS NOT NULL)),
     CHECK ((pid IS NULL) = (process_start IS NULL) AND (pid IS NULL) = (boot_id IS NULL))
 ) STRICT;
 
@@ -75,6 +76,10 @@ CREATE INDEX unswept_jobs_claimed ON unswept_jobs (owner, claim_no, id)
 -- Retention, the oldest first: what has finished is terminal.
 CREATE INDEX unswept_jobs_ended ON unswept_jobs (finished_at, id)
     WHERE finished_at IS NOT NULL;
+
+-- Orphans, for whoever counts and judges them.
+CREATE INDEX unswept_jobs_orphaned ON unswept_jobs (orphaned_at, id)
+    WHERE status = 'orphaned';
 
 -- Ids that have been used, for ever: nothing is deleted from here.
 CREATE TABLE unswept_job_ids (
@@ -122,7 +127,8 @@ CREATE TABLE unswept_output (
     PRIMARY KEY (job_id, epoch, chunk)
 ) STRICT;
 
--- For people and host checks, and the greatest claim number; no lease decision reads it.
+-- For people and host checks, the greatest claim number and the budget of claims; no lease decision
+-- reads it.
 CREATE TABLE unswept_instances (
     id TEXT NOT NULL PRIMARY KEY,
     role TEXT NOT NULL,
@@ -130,7 +136,8 @@ CREATE TABLE unswept_instances (
     pid INTEGER,
     registered_at INTEGER NOT NULL,
     seen_at INTEGER NOT NULL,
-    claim_no INTEGER NOT NULL CHECK (claim_no >= 0)
+    claim_no INTEGER NOT NULL CHECK (claim_no >= 0),
+    max_held INTEGER CHECK (max_held >= 1)
 ) STRICT, WITHOUT ROWID;
 
 -- One event per transition, written in its transaction, numbered without a gap, never removed.
@@ -153,10 +160,32 @@ CREATE TABLE unswept_events (
     beat_at INTEGER,
     first_seen_at INTEGER,
     forced INTEGER NOT NULL CHECK (forced IN (0, 1)),
+    cause TEXT,
     UNIQUE (job_id, epoch, kind)
 ) STRICT;
 
--- Interned sets of labels, each a sorted JSON array; set 0 is the empty one.
+-- Who reads the events, and how far: a position, and the lease under which it moves.
+CREATE TABLE unswept_consumers (
+    name TEXT NOT NULL PRIMARY KEY,
+    position INTEGER NOT NULL CHECK (position >= 0),
+    token INTEGER NOT NULL CHECK (token >= 1),
+    holder TEXT,
+    expires_at INTEGER NOT NULL,
+    attempts INTEGER NOT NULL CHECK (attempts >= 0)
+) STRICT, WITHOUT ROWID;
+
+-- Events that a consumer gave up.
+CREATE TABLE unswept_dead_letters (
+    consumer TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    attempts INTEGER NOT NULL,
+    error TEXT NOT NULL,
+    PRIMARY KEY (consumer, number)
+) STRICT, WITHOUT ROWID;
+
+-- Interned sets of labels, each a sorted JSON array; set 0 is the empty one. None is ever removed: a
+-- claim looks for jobs set by set.
 CREATE TABLE unswept_label_sets (
     id INTEGER PRIMARY KEY,
     labels TEXT NOT NULL UNIQUE

@@ -16,9 +16,8 @@ from unswept.adapters.sqlite import SqliteStore
 from unswept.core import commands as c
 from unswept.core.errors import StoreUnavailableError
 from unswept.core.lease import Status
-from unswept.core.policy import LeasePolicy
+from unswept.core.policy import Breaker, LeasePolicy
 from unswept.core.replies import Found
-from unswept.core.units import Ms
 
 R = TypeVar("R")
 
@@ -26,10 +25,10 @@ PATIENCE_S = 60.0
 """How long a condition may take on a machine that has much else to do."""
 
 
-def policy(**changes: int) -> LeasePolicy:
+def policy(**changes: int | Breaker) -> LeasePolicy:
     """Beats twice a second, and takes its time for each beat: the machine may have much else to
     do. A dead owner's job is orphaned some four seconds later."""
-    values = {
+    values: dict[str, Any] = {
         "heartbeat_interval_ms": 500,
         "operation_timeout_ms": 450,
         "lease_ttl_ms": 2_000,
@@ -38,7 +37,7 @@ def policy(**changes: int) -> LeasePolicy:
         "sweep_interval_ms": 200,
         **changes,
     }
-    return LeasePolicy(**{name: Ms(value) for name, value in values.items()})
+    return LeasePolicy(**values)
 
 
 def open_store(folder: Path) -> SqliteStore:

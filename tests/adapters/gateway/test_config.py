@@ -12,7 +12,7 @@ from unswept.adapters.gateway.config import describe, load
 from unswept.adapters.gateway.errors import ConfigError
 from unswept.adapters.gateway.settings import Settings
 from unswept.core.limiter import Limits
-from unswept.core.policy import LeasePolicy
+from unswept.core.policy import Breaker, LeasePolicy
 
 NOTHING: Mapping[str, str] = {}
 
@@ -74,12 +74,25 @@ def test_the_file_is_found_in_the_folder_or_by_a_variable(tmp_path: Path) -> Non
         ("[limits]\nmax_running = 0\n", "max_running must be 1"),
         ("[limits]\nmax_output_bytes = 1.5\n", "max_output_bytes must be a whole number"),
         ('[store]\nurl = ""\n', "must be the URL of a store"),
+        ('[policy]\nbreaker = "on"\n', "breaker must be off, shadow, defer, got 'on'"),
+        ("[policy]\nbreaker = true\n", "breaker must be off, shadow, defer, got True"),
     ],
 )
 def test_what_is_wrong_is_refused(tmp_path: Path, text: str, message: str) -> None:
     """Never defaulted: a typing error must not change the store or the lease."""
     with pytest.raises(ConfigError, match=message):
         read(tmp_path, text)
+
+
+def test_the_breaker_is_named_by_its_word(tmp_path: Path) -> None:
+    """In the file and in its variable; the description says it so."""
+    found = read(tmp_path, '[policy]\nbreaker = "shadow"\n')
+    assert found.policy == LeasePolicy(breaker=Breaker.SHADOW)
+    found = read(tmp_path, '[policy]\nbreaker = "shadow"\n', UNSWEPT_BREAKER="defer")
+    assert found.policy == LeasePolicy(breaker=Breaker.DEFER)
+    assert "= defer  (UNSWEPT_BREAKER)" in describe(found)
+    with pytest.raises(ConfigError, match="breaker must be off, shadow, defer, got '1'"):
+        read(tmp_path, "", UNSWEPT_BREAKER="1")
 
 
 def test_a_named_file_that_is_not_there_is_refused(tmp_path: Path) -> None:

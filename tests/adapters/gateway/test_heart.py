@@ -31,6 +31,7 @@ from unswept.adapters.gateway import (
 from unswept.core import commands as c
 from unswept.core.heart import Phase
 from unswept.core.lease import Kind, RequeueRule, Status
+from unswept.core.policy import Breaker
 from unswept.core.replies import Accepted
 
 
@@ -123,6 +124,34 @@ def test_a_quiesced_instance_sends_nothing_that_it_must_not(tmp_path: Path) -> N
                 assert (await job.wait()).status is Status.COMPLETED
 
     run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("breaker", "told"),
+    [
+        (Breaker.SHADOW, ["swept all the same"]),
+        (Breaker.DEFER, ["their sweeps wait", "have waited for long enough"]),
+    ],
+)
+def test_the_log_tells_what_the_breaker_notices(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, breaker: Breaker, told: list[str]
+) -> None:
+    """Three owners that died at once are swept in the end, whatever it took them for."""
+    watchful = policy(breaker=breaker, breaker_max_ms=500)
+    jobs = [f"j{number}" for number in range(3)]
+    with open_store(tmp_path) as store:
+        for job in jobs:
+            store.execute(c.Admit(job, f"the owner of {job}", watchful.terms()))
+
+        async def scenario() -> None:
+            async with Gateway(store, policy=watchful):
+                for job in jobs:
+                    await until_orphaned(store, job)
+
+        run(scenario)
+    noticed = [r.getMessage() for r in caplog.records if "3 suspects of 3 leases" in r.getMessage()]
+    assert len(noticed) == len(told)
+    assert all(words in line for words, line in zip(told, noticed, strict=True))
 
 
 def test_work_that_was_swept_goes_on_and_heals(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import psycopg
 
-from tests.adapters.tables import COLUMNS, tables_from
+from tests.adapters.tables import COLUMNS, selected, tables_from
 from unswept.adapters.postgres.session import inside
 from unswept.adapters.postgres.settings import CONNECTION, Settings, settings
 from unswept.adapters.postgres.simulated import MovableClock
@@ -188,17 +188,24 @@ def tables_of(session: Session, schema: str, where: str = "") -> Mapping[str, An
     with session.connection.pipeline():
         found = {
             table: session.connection.execute(
-                f"SELECT {', '.join(columns)} FROM {schema}.{table}"
+                f"SELECT {selected(table, f'{schema}.label_sets')} FROM {schema}.{table}"
                 f" WHERE starts_with({_KEYS.get(table, 'job_id')}, %s)"
                 f" ORDER BY {_ORDER.get(table, 1)}".encode(),
                 (where,),
             )
-            for table, columns in COLUMNS.items()
+            for table in COLUMNS
         }
     return tables_from({table: cursor.fetchall() for table, cursor in found.items()})
 
 
-_KEYS = {"dedup_keys": "principal", "jobs": "id", "job_ids": "id", "instances": "id"}
+_KEYS = {
+    "dedup_keys": "principal",
+    "jobs": "id",
+    "job_ids": "id",
+    "instances": "id",
+    "consumers": "name",
+    "dead_letters": "consumer",
+}
 """The column that a name begins; of the other tables it is the job's id."""
 _ORDER = {"events": "seq"}
 

@@ -17,16 +17,10 @@ from unswept.core.units import StoreMs
 R = TypeVar("R")
 
 _NUMBERS: Final = itertools.count()
-_TABLES: Final = [
-    "jobs",
-    "job_ids",
-    "dedup_keys",
-    "requests",
-    "results",
-    "output",
-    "instances",
-    "events",
-]
+_TABLES: Final = (
+    *("jobs", "job_ids", "dedup_keys", "requests", "results", "output", "instances", "events"),
+    *("consumers", "dead_letters"),
+)
 
 
 class Awaited:

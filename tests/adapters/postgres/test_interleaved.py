@@ -19,7 +19,7 @@ from unswept.adapters.sql.scripts import SCRIPTS
 from unswept.adapters.sql.steps import Script
 from unswept.core import commands as c
 from unswept.core.replies import Accepted, Answer, Joined, Refused
-from unswept.core.units import Ms
+from unswept.core.units import Ms, StoreMs
 from unswept.core.values import Request
 
 HOUR = Ms(3_600_000)
@@ -52,16 +52,16 @@ def interrupted(
 def test_a_job_that_comes_between_two_looks_is_no_spent_id(
     store: PostgresStore, connect: Connect
 ) -> None:
-    """A cancel that saw no job, and then that its id is used, looks for the job once more."""
+    """An expiry that saw no job, and then that its id is used, looks for the job once more."""
     reply = interrupted(
         connect(),
         store.schema,
-        c.RequestCancel("j"),
+        c.ExpireQueued("j"),
         "FOR UPDATE",
-        lambda: store.execute(c.Enqueue("j")),
+        lambda: store.execute(c.Enqueue("j", queue_deadline=StoreMs(1))),
     )
     assert isinstance(reply, Accepted)
-    assert reply.standing.status == "canceled"
+    assert reply.standing.status == "expired"
 
 
 def test_a_renewal_in_between_does_not_make_a_twin_look_suspect(

@@ -79,7 +79,17 @@ def test_claims_and_housekeeping_have_indexes_of_their_own(
     """The head of the queue, what may expire and what may be evicted are found without a scan."""
     q = Queries(PostgresDialect(store.schema))
     now = 2_000_000_000_000
-    assert indexes(filled, q.candidates, partition="", now=now, rows=1) == {"jobs_waiting"}
+    here = {"partition": "", "label_set": 0, "now": now, "rows": 1}
+    for head in (q.candidates, q.heads):
+        assert indexes(filled, head, **here) == {"jobs_waiting"}
     assert indexes(filled, q.expirable, now=now, rows=100) == {"jobs_expirable"}
     assert indexes(filled, q.evictable, now=1_000, retention_ms=10, rows=100) == {"jobs_ended"}
     assert indexes(filled, q.claimed_before, owner="a", claim_no=1) >= {"jobs_claimed"}
+
+
+def test_counts_go_by_what_is_open(filled: Session, store: PostgresStore) -> None:
+    """Each part of a count has its partial index: no finished row is read."""
+    q = Queries(PostgresDialect(store.schema))
+    assert indexes(filled, q.count_jobs) == {"jobs_waiting", "jobs_owned", "jobs_orphaned"}
+    counted = store.execute(c.Count())
+    assert (counted.total.waiting, counted.total.held, counted.total.orphaned) == (50, 100, 0)

@@ -9,7 +9,7 @@ from typing import Any
 
 from unswept.core import commands as c
 from unswept.core import replies as r
-from unswept.core.job import Job, Process, Terms, Transport
+from unswept.core.job import Job, OnOrphan, Process, Terms, Transport
 from unswept.core.lease import Kind, RequeueRule, Status
 from unswept.core.units import Ms, StoreMs
 from unswept.core.values import Chunk, Request, Result, Stream
@@ -20,6 +20,7 @@ TERMS = (
     Terms(Ms(20), Ms(35), Ms(12), Ms(9)),
     Terms(Ms(30), Ms(30), Ms(40), Ms(15)),
 )
+LABELS = ((), (), ("x",), ("y",), ("y", "x"))
 RETENTION = Ms(60)
 
 
@@ -141,6 +142,14 @@ class Drawer:
     def transport(self) -> Transport:
         return self.random.choice(tuple(Transport))
 
+    def consumer(self) -> str:
+        return self.random.choice(("k1", "k1", "k2"))
+
+    def policy(self, rule: RequeueRule) -> tuple[OnOrphan, int | None]:
+        if rule is RequeueRule.ALLOWED and self.random.random() < 0.12:
+            return OnOrphan.REQUEUE, self.random.randint(1, 3)
+        return self.random.choice((*[OnOrphan.MARK] * 8, OnOrphan.FAIL, OnOrphan.HOLD)), None
+
     def rule(self) -> RequeueRule:
         return self.random.choice((RequeueRule.NEVER, *[RequeueRule.ALLOWED] * 2))
 
@@ -148,21 +157,24 @@ class Drawer:
 def _admit(d: Drawer) -> c.Admit:
     window = Ms(d.random.choice((0, 25, 25)))
     fresh = d.random.random() < 0.1
-    return c.Admit(
-        d.born_id(), d.owner(), d.terms(), d.transport(), d.rule(), d.request(), window, fresh
-    )
+    rule = d.rule()
+    facts = (d.born_id(), d.owner(), d.terms(), d.transport(), rule, d.request(), window, fresh)
+    return c.Admit(*facts, *d.policy(rule))
 
 
 def _enqueue(d: Drawer) -> c.Enqueue:
+    rule = d.rule()
     return c.Enqueue(
         d.born_id(),
         d.transport(),
-        d.rule(),
+        rule,
         d.request(),
         d.random.choice(("", "", "", "p1")),
         d.random.randint(-1, 1),
         d.maybe_time(),
         d.maybe_time(),
+        d.random.choice(LABELS),
+        *d.policy(rule),
     )
 
 
@@ -179,6 +191,7 @@ def _claim(d: Drawer) -> c.Claim:
         d.terms(),
         d.random.choice(("", "", "", "p1")),
         d.random.randint(1, 3),
+        d.random.choice((*LABELS, ("x", "y", "z"), ("z", "y", "x"))),
     )
 
 
@@ -223,7 +236,8 @@ def _sweep(d: Drawer) -> c.Sweep:
 
 
 def _suspects(d: Drawer) -> c.Suspects:
-    return c.Suspects(d.random.choice((None, None, d.job_id())), d.random.choice((1, 2, 100)))
+    limit = d.random.choice((1, 2, 100))
+    return c.Suspects(d.random.choice((None, None, d.job_id())), limit, counted=limit == 2)
 
 
 def _evict(d: Drawer) -> c.Evict:
@@ -259,13 +273,28 @@ def _release(d: Drawer) -> c.Release:
 
 def _register(d: Drawer) -> c.Register:
     return c.Register(
-        d.owner(), "runner", "host", d.random.choice((None, 7)), d.random.randint(0, 3)
+        d.owner(),
+        "runner",
+        "host",
+        d.random.choice((None, 7)),
+        d.random.randint(0, 3),
+        d.random.choice((None, None, None, 1, 2)),
     )
 
 
 def _read_events(d: Drawer) -> c.ReadEvents:
     after = d.random.randint(0, len(d.world.events) + 2)
     return c.ReadEvents(after, d.random.choice((1, 3, 100)))
+
+
+def _acknowledge(d: Drawer) -> c.Acknowledge:
+    name, newest = d.consumer(), len(d.world.events)
+    row = d.world.consumers.get(name)
+    token, position = (1, 0) if row is None else (row.token, row.position)
+    upto = d.random.choice((position, position + 1, position + 2, newest + 1))
+    error = d.random.choice((None, "no \0"))
+    token = max(1, token - (d.random.random() < 0.2))
+    return c.Acknowledge(name, token, upto, d.random.random() < 0.3, error)
 
 
 _DRAW: dict[type[c.Command[Any]], Callable[[Drawer], c.Command[Any]]] = {
@@ -295,14 +324,30 @@ _DRAW: dict[type[c.Command[Any]], Callable[[Drawer], c.Command[Any]]] = {
     c.Find: lambda d: c.Find(d.job_id()),
     c.ReadRequest: lambda d: c.ReadRequest(d.job_id()),
     c.ReadOutput: _read_output,
+    c.LeaseEvents: lambda d: c.LeaseEvents(d.consumer(), d.owner(), Ms(d.random.randint(1, 30))),
+    c.Acknowledge: _acknowledge,
+    c.ListConsumers: lambda d: c.ListConsumers(),
+    c.ReadDeadLetters: lambda d: c.ReadDeadLetters("k1", 0, d.random.choice((1, 9))),
+    c.Count: lambda d: c.Count(d.random.choice((None, ("p1", "none"), ("",)))),
     c.ReadEvents: _read_events,
 }
 _KINDS = tuple(_DRAW)
-_READERS = (c.ListInstances, c.Find, c.ReadRequest, c.ReadEvents, c.Suspects, c.LookOverdue)
+_READERS = (
+    c.ReadDeadLetters,
+    c.ListConsumers,
+    c.Count,
+    c.ListInstances,
+    c.Find,
+    c.ReadRequest,
+    c.ReadEvents,
+    c.Suspects,
+    c.LookOverdue,
+)
 _WEIGHT = {
     **dict.fromkeys(_READERS, 0.5),
     **dict.fromkeys((c.Deregister, c.ForgetInstances, c.ForgetKeys), 0.3),
-    **dict.fromkeys((c.RequestCancel, c.Withdraw), 0.5),
+    c.RequestCancel: 1.0,
+    c.Withdraw: 0.5,
     **dict.fromkeys((c.Requeue, c.Settle, c.Complete, c.Release, c.Output), 1.5),
     **dict.fromkeys((c.Claim, c.Start, c.Heartbeat, c.Register), 2.0),
     **dict.fromkeys((c.Admit, c.Enqueue, c.Sweep), 3.0),
@@ -344,6 +389,12 @@ def _said(reply: Any) -> Iterator[str]:
         yield "some" if reply.count else "none"
     elif isinstance(reply, r.OutputPage):
         yield ("more" if reply.more else "some") if reply.chunks else "none"
+    elif isinstance(reply, r.EventsLeased):
+        yield "renewed" if reply.renewed else "granted"
+    elif isinstance(reply, r.Acknowledged):
+        yield "repeated" if reply.repeated else "moved"
+    elif isinstance(reply, r.DeadLettersPage):
+        yield ("more" if reply.more else "some") if reply.letters else "none"
     elif isinstance(reply, r.Found):
         yield "with result" if reply.result is not None else "without result"
     else:

@@ -10,8 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from tests.adapters.tables import COLUMNS, tables_from
-from unswept.adapters.sql.rows import listed
+from tests.adapters.tables import COLUMNS, selected, tables_from
 from unswept.core.job import Terms
 from unswept.core.units import Ms, StoreMs
 
@@ -35,9 +34,10 @@ def tables_of(path: str | Path) -> Mapping[str, Any]:
         return tables_from(
             {
                 table: database.execute(
-                    f"SELECT {listed(columns)} FROM unswept_{table} ORDER BY {_ORDER.get(table, 1)}"
+                    f"SELECT {selected(table, 'unswept_label_sets')} FROM unswept_{table}"
+                    f" ORDER BY {_ORDER.get(table, 1)}"
                 )
-                for table, columns in COLUMNS.items()
+                for table in COLUMNS
             }
         )
 

@@ -30,7 +30,7 @@ ListInstances    instances
 Admit            admit; joined; repeated; id_used; spent
 Enqueue          enqueue; repeated; id_used; spent
 Withdraw         withdraw; cancel; request_cancel; withdrawn; repeated; already_terminal
-Claim            took 0; took 1; took 2; again 0; again 1; again 2; not_registered
+Claim            took 0; took 1; took 2; again 0; again 1; again 2; not_registered; budget
 Start            start; repeated; absent; spent; stale_epoch; not_owner; cancel_pending; orphaned;
                  already_terminal
 Heartbeat        renewed; orphaned; terminal; fenced; absent; registered; unregistered
@@ -38,7 +38,7 @@ Output           output; repeated; absent; spent; stale_epoch; not_owner; too_la
 Complete         complete; heal; repeated; absent; spent; stale_epoch; not_owner; already_terminal
 Release          release, queued; release, canceled; repeated; absent; spent; stale_epoch;
                  not_owner; not_requeueable; orphaned; already_terminal
-RequestCancel    request_cancel; cancel; repeated; absent; spent; already_terminal
+RequestCancel    request_cancel; cancel; repeated; withdrawn; already_terminal
 Requeue          requeue, queued; requeue, canceled; repeated; absent; spent; stale_epoch;
                  not_orphaned; not_requeueable; already_terminal
 Settle           settle; repeated; absent; spent; stale_epoch; not_orphaned; already_terminal
@@ -56,6 +56,11 @@ ForgetKeys       none; some
 Find             with result; without result; absent; spent
 ReadRequest      requestread; absent; spent
 ReadOutput       none; some; more; absent; spent
+LeaseEvents      granted; renewed; leased
+Acknowledge      moved; repeated; stale_token; ahead; absent
+ListConsumers    consumers
+ReadDeadLetters  none; some; more
+Count            counts
 ReadEvents       eventspage
 """
 

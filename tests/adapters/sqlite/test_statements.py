@@ -35,7 +35,7 @@ from unswept.adapters.sqlite.dialect import SqliteDialect
 from unswept.adapters.sqlite.schema import schema_sql
 from unswept.core import job as jobs
 from unswept.core import lease as rules
-from unswept.core.job import Job, Process, Terms, Transport
+from unswept.core.job import Job, OnOrphan, Process, Terms, Transport
 from unswept.core.lease import MOVES, Kind, Lease, RequeueRule, Status, well_formed
 from unswept.core.refusal import Refusal
 from unswept.core.units import Ms, StoreMs
@@ -320,6 +320,7 @@ def row_of(job: Job) -> tuple[Any, ...]:
         **vars(job),
         **process,
         **{column: getattr(job.lease, column) for column in LEASE_COLUMNS},
+        "label_set": 0,
     }
     plain = (values[column] for column in JOB_COLUMNS)
     return tuple(value.value if hasattr(value, "value") else value for value in plain)
@@ -327,7 +328,6 @@ def row_of(job: Job) -> tuple[Any, ...]:
 
 def test_the_statements_equal_the_core_on_every_small_row(database: sqlite3.Connection) -> None:
     """Each guard holds where the core's function says yes, and the row after is the core's."""
-    read = f"SELECT {listed(JOB_COLUMNS)} FROM unswept_jobs WHERE id = ?"
     yes: dict[str, int] = dict.fromkeys(TRANSITIONS, 0)
     no: dict[str, int] = dict.fromkeys(TRANSITIONS, 0)
     rows = list(grid())
@@ -341,7 +341,7 @@ def test_the_statements_equal_the_core_on_every_small_row(database: sqlite3.Conn
             else:
                 held = f"SELECT 1 FROM unswept_jobs WHERE id = :id AND ({transition.guard})"
                 changed = database.execute(held, params).fetchall()
-            after = job_of(database.execute(read, (job.id,)).fetchall()[0])
+            after = job_of(database.execute(Q.read_job, {"id": job.id}).fetchall()[0])
             database.execute("ROLLBACK")
             if isinstance(expected, Refusal):
                 assert not changed, (transition.name, say, job)
@@ -359,17 +359,32 @@ def test_a_row_is_born_as_the_core_says(birth: Birth, database: sqlite3.Connecti
     """An admit and an enqueue, of both transports."""
     for transport in Transport:
         if birth.kind is Kind.ADMIT:
-            expected = jobs.admit("new", "a", transport, RequeueRule.ALLOWED, LONG, NOW)
+            expected = jobs.admit(
+                "new", "a", transport, RequeueRule.ALLOWED, OnOrphan.REQUEUE, 3, LONG, NOW
+            )
         else:
             expected = jobs.enqueue(
-                "new", transport, RequeueRule.ALLOWED, "p", -1, StoreMs(200), StoreMs(150), NOW
+                "new",
+                transport,
+                RequeueRule.ALLOWED,
+                OnOrphan.REQUEUE,
+                3,
+                "p",
+                -1,
+                StoreMs(200),
+                StoreMs(150),
+                (),
+                NOW,
             )
         params = {
             "id": "new",
             "owner": "a",
             "requeue": "allowed",
+            "on_orphan": "requeue",
+            "max_attempts": 3,
             "transport": transport.value,
             "partition": "p",
+            "label_set": 0,
             "priority": -1,
             "queue_deadline": 200,
             "not_before": 150,
@@ -379,7 +394,6 @@ def test_a_row_is_born_as_the_core_says(birth: Birth, database: sqlite3.Connecti
         assert birth.parameters <= params.keys()
         database.execute("BEGIN")
         database.execute(Q.insert[birth.name], params)
-        read = f"SELECT {listed(JOB_COLUMNS)} FROM unswept_jobs WHERE id = 'new'"
-        row = database.execute(read).fetchall()[0]
+        row = database.execute(Q.read_job, {"id": "new"}).fetchall()[0]
         database.execute("ROLLBACK")
         assert job_of(row) == expected
