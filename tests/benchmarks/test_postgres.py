@@ -23,7 +23,7 @@ from unswept.adapters.sql.queries import Queries
 from unswept.core import commands as c
 from unswept.core.job import Terms
 from unswept.core.lease import Status
-from unswept.core.replies import Accepted, Answer
+from unswept.core.replies import Accepted, Answer, Claimed
 from unswept.core.units import Ms
 
 TERMS = Terms(Ms(90_000), Ms(300_000), Ms(90_000), Ms(45_000))
@@ -147,21 +147,76 @@ def test_admit_start_complete(
 
 WORKERS = 8
 EACH = 15
+FEW, MANY, A_MILLION = 1_000, 100_000, 1_000_000
+OTHERS = 10_000
+
+
+def fill_queue(url: str, schema: str, rows: int, name: str = "waiting") -> None:
+    """Queued jobs that require no labels, as many enqueues would have left them long ago."""
+    columns = "id, status, epoch, beats, requeue, transport, admitted_at"
+    names = f"SELECT '{name}-' || lpad(n::text, 7, '0') AS id, n FROM generate_series(1, {rows}) n"
+    with psycopg.connect(url, autocommit=True) as connection:
+        for table, values in (
+            (f"jobs ({columns})", "id, 'queued', 0, 0, 'never', 'process', n"),
+            ("job_ids (id, born_at)", "id, n"),
+            ("requests (job_id, payload)", "id, ''"),
+        ):
+            insert = f"INSERT INTO {schema}.{table} SELECT {values} FROM ({names}) AS names"
+            connection.execute(insert.encode())
+        connection.execute(f"VACUUM ANALYZE {schema}.jobs".encode())
+
+
+def fill_with_others(store: PostgresStore, url: str) -> None:
+    """Jobs in front of all that wait, which require what nobody offers."""
+    store.execute(c.Enqueue("other", labels=("gpu", "linux")))
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(
+            f"INSERT INTO {store.schema}.jobs (id, status, epoch, beats, requeue, transport,"
+            f" admitted_at, label_set) SELECT 'other-' || n, 'queued', 0, 0, 'never',"
+            f" 'process', 0, label_set FROM generate_series(1, {OTHERS}) AS n,"
+            f" {store.schema}.jobs WHERE id = 'other'".encode()
+        )
+        connection.execute(f"VACUUM ANALYZE {store.schema}.jobs".encode())
+
+
+class Fleet:
+    """Eight workers on one store, each of which claims and completes."""
+
+    def __init__(self, store: PostgresStore, labels: tuple[str, ...] = ()) -> None:
+        self.store = store
+        self.labels = labels
+        self.claims = count(1)
+        for worker in range(WORKERS):
+            store.execute(c.Register(f"w{worker}"))
+
+    def loop(self, worker: str) -> None:
+        for _ in range(EACH):
+            claim = c.Claim(worker, next(self.claims), TERMS, labels=self.labels)
+            claimed = self.store.execute(claim)
+            assert isinstance(claimed, Claimed)
+            (grant,) = claimed.grants
+            epoch = grant.standing.epoch
+            self.store.execute(c.Complete(grant.standing.job_id, worker, epoch, Status.COMPLETED))
+
+    def run(self) -> None:
+        at_once([Thread(target=self.loop, args=(f"w{n}",)) for n in range(WORKERS)])
+
+
+def at_once(threads: list[Thread]) -> None:
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
 
 def test_claim_and_complete_with_8_workers(
     benchmark: BenchmarkFixture, store: PostgresStore, postgres_url: str
 ) -> None:
-    """Against a loop of FOR UPDATE SKIP LOCKED with a connection for each worker."""
+    """Against a loop of FOR UPDATE SKIP LOCKED with a connection for each worker, while 100 000
+    jobs wait."""
     by_hand = [HandWritten(postgres_url, store.schema) for _ in range(WORKERS)]
-    numbers = count()
-    claims = count(1)
-    for worker in range(WORKERS):
-        store.execute(c.Register(f"w{worker}"))
-
-    def prepare() -> None:
-        for _ in range(WORKERS * EACH):
-            store.execute(c.Enqueue(f"job-{next(numbers)}"))
+    fill_queue(postgres_url, store.schema, MANY)
+    fleet = Fleet(store)
 
     def plain_loop(hand: HandWritten) -> None:
         for _ in range(EACH):
@@ -169,76 +224,43 @@ def test_claim_and_complete_with_8_workers(
             assert job_id is not None
             hand.complete(job_id)
 
-    def our_loop(worker: str) -> None:
-        for _ in range(EACH):
-            claimed = store.execute(c.Claim(worker, next(claims), TERMS))
-            assert not hasattr(claimed, "reason")
-            (grant,) = claimed.grants
-            epoch = grant.standing.epoch
-            store.execute(c.Complete(grant.standing.job_id, worker, epoch, Status.COMPLETED))
-
-    def at_once(threads: list[Thread]) -> None:
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-
     ratio = taking_turns(
         benchmark,
         lambda: at_once([Thread(target=plain_loop, args=(hand,)) for hand in by_hand]),
-        lambda: at_once([Thread(target=our_loop, args=(f"w{n}",)) for n in range(WORKERS)]),
-        rounds=8,
-        prepare=prepare,
+        fleet.run,
+        rounds=20,
     )
     for hand in by_hand:
         hand.connection.close()
     assert ratio >= 0.7  # aimed at: 0.8
 
 
-OTHERS = 10_000
-
-
-def test_claim_behind_10_000_jobs_of_other_labels(
-    benchmark: BenchmarkFixture, store: PostgresStore, postgres_url: str, postgres_schema: str
+@pytest.mark.parametrize("labels", [(), ("cpu", "linux")], ids=["all match", "10 000 do not"])
+def test_a_million_queued_jobs_cost_what_a_thousand_do(
+    benchmark: BenchmarkFixture,
+    store: PostgresStore,
+    postgres_url: str,
+    postgres_schema: str,
+    labels: tuple[str, ...],
 ) -> None:
-    """Against the same claims in a store where nothing else waits."""
-    alone_schema = f"{postgres_schema}_alone"
-    numbers, claims = count(), count(1)
-    offered = ("cpu", "linux")
+    """Eight workers claim and complete, also where 10 000 jobs that they may not have wait in
+    front of all others."""
+    few_schema = f"{postgres_schema}_few"
+    rounds = 7
+    needed = (rounds + 1) * WORKERS * EACH
     try:
-        with (
-            PostgresStore(postgres_url, schema=alone_schema) as alone,
-            psycopg.connect(postgres_url, autocommit=True) as connection,
-        ):
-            for each in (alone, store):
-                each.execute(c.Register("a"))
-            store.execute(c.Enqueue("other", labels=("gpu", "linux")))
-            connection.execute(
-                f"INSERT INTO {store.schema}.jobs (id, status, epoch, beats, requeue, transport,"
-                f" admitted_at, label_set) SELECT 'other-' || n, 'queued', 0, 0, 'never',"
-                f" 'process', 0, label_set FROM generate_series(1, {OTHERS}) AS n,"
-                f" {store.schema}.jobs WHERE id = 'other'".encode()
-            )
-            connection.execute(f"VACUUM ANALYZE {store.schema}.jobs".encode())
-
-            def prepare() -> None:
-                for labels in ((), ("cpu",), offered):
-                    job_id = f"job-{next(numbers)}"
-                    for each in (alone, store):
-                        each.execute(c.Enqueue(job_id, labels=labels))
-
-            def claim(which: PostgresStore) -> None:
-                for _ in range(3):
-                    claimed = which.execute(c.Claim("a", next(claims), TERMS, labels=offered))
-                    assert len(claimed.grants) == 1  # type: ignore[union-attr]
-
-            ratio = taking_turns(
-                benchmark, lambda: claim(alone), lambda: claim(store), 60, prepare=prepare
-            )
+        with PostgresStore(postgres_url, schema=few_schema, max_connections=8) as few:
+            fill_queue(postgres_url, few_schema, FEW)
+            fill_queue(postgres_url, store.schema, A_MILLION)
+            if labels:
+                fill_with_others(store, postgres_url)
+            few_fleet, fleet = Fleet(few, labels), Fleet(store, labels)
+            assert needed <= FEW
+            ratio = taking_turns(benchmark, few_fleet.run, fleet.run, rounds=rounds)
     finally:
         with psycopg.connect(postgres_url, autocommit=True) as connection:
-            connection.execute(f"DROP SCHEMA IF EXISTS {alone_schema} CASCADE".encode())
-    assert ratio >= 0.8
+            connection.execute(f"DROP SCHEMA IF EXISTS {few_schema} CASCADE".encode())
+    assert ratio >= 0.7  # aimed at: 0.8
 
 
 def fill_owned(url: str, schema: str, rows: int) -> None:
