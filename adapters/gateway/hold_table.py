@@ -73,7 +73,10 @@ class HoldTable:
         ttl_ms = terms.first_beat_ttl_ms if claimed else terms.ttl_ms(transport)
         held = Held(hold, requeue, sent_at, ttl_ms)
         with self._lock:
+            older = self._entries.get(hold.job_id)
             self._entries[hold.job_id] = _Entry(held, transport, holder)
+        if older is not None and older.held.hold != hold:
+            older.holder.hear(Answer.FENCED)  # no heartbeat will ask for it any more
 
     def stamp(self, hold: Hold, sent_at: MonoMs) -> None:
         """A start that stamped anew has been acknowledged."""

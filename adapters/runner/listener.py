@@ -58,9 +58,7 @@ class Listener:
                         pause_s = _FIRST_PAUSE_S
                         wake()
                         await self._hear(connection, wake)
-                log.warning(
-                    "%s: a pooler keeps notifications away; work is looked for", self._where
-                )
+                log.warning("%s: not listening: there is a pooler between", self._where)
                 pause_s = _LONGEST_PAUSE_S
             except (psycopg.Error, OSError) as error:
                 # No message of psycopg's is passed on: it may quote a password.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any
+from typing import Any, Final
 
 from unswept.adapters.gateway.opening import open_store
 from unswept.adapters.runner.job import Handler
@@ -16,14 +16,14 @@ from unswept.core.commands import Store
 from unswept.core.policy import LeasePolicy
 from unswept.core.units import Ms
 
-DEFAULT_TIMEOUT_MS = LeasePolicy().operation_timeout_ms
+DEFAULT_TIMEOUT_MS: Final = LeasePolicy().operation_timeout_ms
 
 
 @contextmanager
 def open_queue(
     url: str, *, schema: str | None = None, operation_timeout_ms: Ms = DEFAULT_TIMEOUT_MS
 ) -> Iterator[Store]:
-    """The store that a URL names, for whoever enqueues: on Postgres it tells runners of new work."""
+    """The store that a URL names, for who enqueues: on Postgres it tells runners of new work."""
     if not is_postgres(url):
         with open_store(url, operation_timeout_ms) as store:
             yield store

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable
-from typing import Protocol
+from typing import Final, Protocol
 
 from attrs import frozen
 
@@ -13,7 +13,7 @@ from unswept.core.checks import check_duration
 from unswept.core.errors import MisuseError
 from unswept.core.units import Ms
 
-_JITTER = 0.25
+_JITTER: Final = 0.25
 """Runners that were started together must not look together for ever."""
 
 
