@@ -71,11 +71,7 @@ class Endings:
             return Over(Status.FAILED, Result(error="Stopped because its output was too much"))
         if job.requeue is RequeueRule.ALLOWED:
             return Back()
-        if cause is Cause.ORPHANED:
-            why = "Not begun: a sweeper had taken the runner for dead"
-        else:
-            why = "Stopped because the runner is shutting down"
-        return Over(Status.FAILED, Result(error=why))
+        return Over(Status.FAILED, Result(error="Stopped because the runner is shutting down"))
 
     def _failed(self, job: RunnerJob, error: str, after_ms: int | None) -> Ending:
         pause_ms = self.retries.pause_ms(job.attempts)

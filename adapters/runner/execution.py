@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from attrs import frozen
 
 from unswept.adapters.gateway.capture import Capture
 from unswept.adapters.gateway.clock import boot_ms
+from unswept.adapters.gateway.errors import GatewayError
 from unswept.adapters.gateway.hold_table import HoldTable
 from unswept.adapters.gateway.output_writer import OutputWriter
 from unswept.adapters.gateway.sender import Sender
@@ -24,7 +26,6 @@ from unswept.core import commands as c
 from unswept.core.heart import Act
 from unswept.core.job import Process
 from unswept.core.policy import LeasePolicy
-from unswept.core.refusal import Refusal
 from unswept.core.replies import Refused
 from unswept.core.values import Stream
 
@@ -65,9 +66,10 @@ class Execution:
         )
         job = self._job(run, output)
         returned = None
-        if await self._started(run):
+        if await self._may_begin(run):
             run.stage = Stage.WORKING
-            returned = await handled(self.handle, job, run, self.endings.timeout_ms)
+            with self._evidence(run):
+                returned = await handled(self.handle, job, run, self.endings.timeout_ms)
         cause = run.finish()
         if run.fenced:
             log.warning("%s: the hold has ended; nothing is written", job.id)
@@ -104,30 +106,48 @@ class Execution:
             write,
         )
 
-    async def _started(self, run: LiveRun) -> bool:
-        """Has the store taken the start? It says whether the job was canceled since the claim, and
-        records this process as evidence. If not, the run has been stopped, with its cause."""
+    async def _may_begin(self, run: LiveRun) -> bool:
+        """Wait until the heart lets work begin; False: the run was stopped before.
+
+        The claim has begun the job for the store, and takes none under a cancel request; one that
+        was answered late says so of a request that came since.
+        """
+        if run.grant.standing.cancel_requested_at is not None:
+            run.abort(Cause.CANCELED)
         never = asyncio.get_running_loop().create_future()
-        while not run.aborted.is_set() and not self._may_begin(run):
+        while not run.aborted.is_set() and not (
+            self.may(Act.START) and self.holds.may_step(run.hold, boot_ms())
+        ):
             await first_of(never, run, _LOOK_MS / 1000)
-        if run.aborted.is_set():
-            return False
-        hold = run.hold
-        start = c.Start(hold.job_id, self.instance, hold.epoch, self.policy.terms(), self.process)
-        sending = asyncio.ensure_future(
-            self.sender.send(start, act=Act.START, until=run.aborted.is_set)
-        )
-        try:
-            await first_of(sending, run)
-        finally:
-            answered = sending.done()
-            sending.cancel()
-        if answered and not run.aborted.is_set():
-            _heed(run, sending.result().reply)
         return not run.aborted.is_set()
 
-    def _may_begin(self, run: LiveRun) -> bool:
-        return self.may(Act.START) and self.holds.may_step(run.hold, boot_ms())
+    @contextmanager
+    def _evidence(self, run: LiveRun) -> Iterator[None]:
+        """Let the store know this process as evidence of the job's, once the handler has run for a
+        while: what is over before its first heartbeat needs none, and a write less."""
+        if self.process is None:
+            yield
+            return
+        loop = asyncio.get_running_loop()
+        tasks: list[asyncio.Task[None]] = []
+        timer = loop.call_later(
+            self.policy.retry_ms / 1000,
+            lambda: tasks.append(asyncio.ensure_future(self._record(run))),
+        )
+        try:
+            yield
+        finally:
+            timer.cancel()
+            for task in tasks:
+                task.cancel()
+
+    async def _record(self, run: LiveRun) -> None:
+        hold = run.hold
+        start = c.Start(hold.job_id, self.instance, hold.epoch, self.policy.terms(), self.process)
+        try:
+            await self.sender.send(start, act=Act.START, until=run.aborted.is_set)
+        except GatewayError as error:
+            log.info("%s: %s", hold.job_id, error)
 
     async def _write_end(self, run: LiveRun, ending: Ending) -> None:
         """Until the store has stored or refused it; meanwhile the job is held."""
@@ -150,18 +170,3 @@ class Execution:
         if run.finished_at is None:
             return False
         return boot_ms() >= run.finished_at + self.policy.outbox_give_up_ms
-
-
-def _heed(run: LiveRun, reply: c.Outcome) -> None:
-    """What the answer to a start says; a claimed job runs already, so that a cancel request is no
-    refusal, but stands beside it."""
-    if not isinstance(reply, Refused):
-        if reply.standing.cancel_requested_at is not None:
-            run.abort(Cause.CANCELED)
-    elif reply.reason is Refusal.CANCEL_PENDING:
-        run.abort(Cause.CANCELED)
-    elif reply.reason is Refusal.ORPHANED:
-        run.abort(Cause.ORPHANED)
-    else:
-        run.fenced = True
-        run.abort(Cause.FENCED)

@@ -26,8 +26,6 @@ class Cause(StrEnum):
     """It wrote more output than the runner allows."""
     DRAIN = "drain"
     """The runner ends; the job goes back to the queue if it may."""
-    ORPHANED = "orphaned"
-    """A sweeper has taken this runner for dead before the handler began."""
     EXPIRED = "expired"
     """The local deadline of work that somebody else may run from now on. (L11)"""
     FENCED = "fenced"

@@ -45,8 +45,6 @@ class LiveRun:
         self.aborted = Aborted()
         self.fenced = False
         """The hold has ended by the store's word: nothing more is written."""
-        self.orphaned = False
-        """A sweeper has taken this runner for dead; its completion heals the job."""
         self.finished_at: MonoMs | None = None
         """When the handler was over; from then on the job waits only for the store."""
         self.thread: threading.Thread | None = None
@@ -90,11 +88,10 @@ class LiveRun:
         return self._loop_watch.stalled_ms <= self._stall_limit_ms
 
     def hear(self, answer: Answer) -> None:
-        """The hold was orphaned, or has ended. (L8)"""
-        if answer is Answer.ORPHANED:
-            self.orphaned = True
-        elif self.stage is not Stage.FINISHING:
-            # While finishing, the answer to the last write says the same and more.
+        """The hold has ended. (L8)"""
+        # An orphan still heals; what may be requeued is stopped by its local deadline. While
+        # finishing, the answer to the last write says the same as this one, and more.
+        if answer is not Answer.ORPHANED and self.stage is not Stage.FINISHING:
             self.fenced = True
             self.abort(Cause.FENCED)
 

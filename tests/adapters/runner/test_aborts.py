@@ -69,27 +69,19 @@ def test_a_cancel_request_comes_with_the_next_heartbeat(tmp_path: Path, kind: st
     run(scenario)
 
 
-def test_a_cancel_between_claim_and_start_begins_nothing(tmp_path: Path) -> None:
-    """The answer to the start says so, for a claimed job runs already."""
+def test_a_cancel_before_the_claim_is_answered_begins_nothing(tmp_path: Path) -> None:
+    """Its answer was lost, and the one that comes says what has happened since."""
 
     async def scenario() -> None:
         long = Long()
         with open_store(tmp_path) as store:
             line = Faulty(store)
-            line.down = (c.Start,)
+            line.lossy = (c.Claim,)
             enqueue(store, "a")
-            # No heartbeat tells of it first.
-            slow = policy(
-                heartbeat_interval_ms=60_000,
-                operation_timeout_ms=5_000,
-                lease_ttl_ms=180_000,
-                http_grace_ms=180_000,
-                confirm_after_ms=180_000,
-            )
-            async with runner(line, long.on_loop, policy=slow):
-                await soon(lambda: line.count(c.Start) > 0)
+            async with runner(line, long.on_loop):
+                await soon(lambda: status(store, "a") is Status.RUNNING)
                 store.execute(c.RequestCancel("a"))
-                line.down = ()
+                line.lossy = ()
                 await ended(store, "a")
             assert status(store, "a") is Status.CANCELED
         assert long.begun == []

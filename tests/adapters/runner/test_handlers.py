@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import os
 import threading
 import time
 from collections import Counter
@@ -12,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.adapters.gateway.helpers import find, run, status
+from tests.adapters.gateway.helpers import Faulty, find, run, status
 from tests.adapters.runner.helpers import body, ended, enqueue, error, open_store, runner, soon
 from unswept.adapters.runner import Cause, Fail, Retries, RunnerJob
 from unswept.core import commands as c
@@ -56,7 +57,6 @@ def test_a_handler_gets_the_job_and_its_bytes_are_the_result(tmp_path: Path, han
             assert [body(store, job_id) for job_id in "abc"] == [b"A", b"B", b"C"]
             job = find(store, "a").job
             assert (job.lease.status, job.attempts) == (Status.COMPLETED, 1)
-            assert job.process is not None  # this very process, as evidence
             assert store.execute(c.ListInstances()).instances == ()
 
     run(scenario)
@@ -265,5 +265,31 @@ def test_what_cannot_work_is_refused(tmp_path: Path, options: dict[str, Any], me
     async def scenario() -> None:
         with open_store(tmp_path) as store, pytest.raises(MisuseError, match=message):
             runner(store, on_the_loop, **options)
+
+    run(scenario)
+
+
+def test_a_long_job_has_its_process_as_evidence(tmp_path: Path) -> None:
+    """Recorded when the handler has run for a quarter of a heartbeat: before that a start would
+    be one write more, and evidence of nothing that is needed yet."""
+
+    async def scenario() -> None:
+        over = asyncio.Event()
+
+        async def handle(job: RunnerJob) -> None:
+            if job.id == "long":
+                await over.wait()
+
+        with open_store(tmp_path) as store:
+            line = Faulty(store)
+            enqueue(store, "short", "long")
+            async with runner(line, handle):
+                await soon(lambda: find(store, "long").job.process is not None)
+                process = find(store, "long").job.process
+                assert process is not None
+                assert process.pid == os.getpid()
+                over.set()
+                await ended(store, "short", "long")
+            assert {each.job_id for each in line.sent if isinstance(each, c.Start)} == {"long"}
 
     run(scenario)

@@ -137,6 +137,7 @@ def test_a_runner_that_was_stopped_past_its_lease_is_fenced(fleet: Fleet) -> Non
     one = fleet.runner()
     fleet.enqueue("a", 12)
     assert line(one) == "a/1"
+    until(lambda: find(fleet.store, "a").job.process is not None)
     two = fleet.runner()
     one.send_signal(signal.SIGSTOP)
     assert line(two) == "a/3"
