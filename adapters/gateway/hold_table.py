@@ -64,11 +64,19 @@ class HoldTable:
         requeue: RequeueRule,
         sent_at: MonoMs,
         holder: Holder,
+        *,
+        claimed: bool = False,
     ) -> None:
-        """A grant that was first sent at `sent_at` has been acknowledged."""
-        held = Held(hold, requeue, sent_at, self._terms.ttl_ms(transport))
+        """A grant that was first sent at `sent_at` has been acknowledged; a claim stamps the first
+        beat's ttl."""
+        terms = self._terms
+        ttl_ms = terms.first_beat_ttl_ms if claimed else terms.ttl_ms(transport)
+        held = Held(hold, requeue, sent_at, ttl_ms)
         with self._lock:
+            older = self._entries.get(hold.job_id)
             self._entries[hold.job_id] = _Entry(held, transport, holder)
+        if older is not None and older.held.hold != hold:
+            older.holder.hear(Answer.FENCED)  # no heartbeat will ask for it any more
 
     def stamp(self, hold: Hold, sent_at: MonoMs) -> None:
         """A start that stamped anew has been acknowledged."""
@@ -81,6 +89,12 @@ class HoldTable:
         """The hold has ended."""
         with self._lock:
             self._entries.pop(job_id, None)
+
+    def let_go(self, hold: Hold) -> None:
+        """This very hold has ended; a newer one of the same job stays."""
+        with self._lock:
+            if self._entry(hold) is not None:
+                del self._entries[hold.job_id]
 
     def ids(self) -> frozenset[str]:
         """The jobs that are held."""

@@ -50,9 +50,11 @@ class Pulse:
         loop_watch: LoopWatch,
         on_beaten: Callable[[], None],
         on_swept: Callable[[c.Hold], None],
+        registration: Callable[[], c.Register] | None = None,
     ) -> None:
         """`on_beaten` hears, from the beats' thread, of each beat that was accepted in time,
-        `on_swept`, from the errands', of each job that this instance orphaned."""
+        `on_swept`, from the errands', of each job that this instance orphaned. `registration`, for
+        who is no gateway, says what it registers as."""
         now = boot_ms()
         self.heart = hearts.boot(policy, now)
         """Replaced as a whole and never changed, so that any thread may read it."""
@@ -66,6 +68,7 @@ class Pulse:
         self._loop_watch = loop_watch
         self._on_beaten = on_beaten
         self._on_swept = on_swept
+        self._registration = registration or self._as_gateway
         self._sweeper = sweepers.begin(policy, now)
         self._keeper = keepers.begin(policy, now)
         self._beat_due: tuple[int, MonoMs] | None = None
@@ -219,11 +222,13 @@ class Pulse:
         self._keep_house()
 
     def _register(self) -> None:
-        identity = self._identity
-        command = c.Register(identity.instance, "gateway", identity.host, identity.pid)
-        self._store.execute(command)
+        self._store.execute(self._registration())
         with self._changed:
             self._set_heart(hearts.registered(self.heart, boot_ms()))
+
+    def _as_gateway(self) -> c.Register:
+        identity = self._identity
+        return c.Register(identity.instance, "gateway", identity.host, identity.pid)
 
     def _sweep(self) -> None:
         with self._changed:

@@ -86,4 +86,4 @@ class Sender:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise DrainingError("This gateway has ended and asks its store nothing more")
+            raise DrainingError("This instance has ended and asks its store nothing more")

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from typing import Final
-
-from unswept.adapters.gateway.gateway import Gateway
+from typing import Final, Protocol
 
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 
+class Drained(Protocol):
+    """A gateway or a runner."""
+
+    async def drain(self, *, finish_ms: int = 0, timeout_ms: int = 30_000) -> bool:
+        """Take no new work, end what there is, and go."""
+        ...
+
+
 async def drain_when_signaled(
-    gateway: Gateway, *, finish_ms: int = 0, timeout_ms: int = 30_000
+    instance: Drained, *, finish_ms: int = 0, timeout_ms: int = 30_000
 ) -> bool:
-    """Wait for a signal, then drain; what `Gateway.drain` says. Signals that come meanwhile, also
+    """Wait for a signal, then drain; what the drain says. Signals that come meanwhile, also
     during the drain, change nothing. Of the main thread's loop."""
     loop = asyncio.get_running_loop()
     came = asyncio.Event()
@@ -22,7 +28,7 @@ async def drain_when_signaled(
         loop.add_signal_handler(number, came.set)
     try:
         await came.wait()
-        return await gateway.drain(finish_ms=finish_ms, timeout_ms=timeout_ms)
+        return await instance.drain(finish_ms=finish_ms, timeout_ms=timeout_ms)
     finally:
         for number in SIGNALS:
             loop.remove_signal_handler(number)

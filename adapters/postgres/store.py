@@ -12,6 +12,7 @@ import psycopg
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
 from unswept.adapters.postgres import borrowed, schema
+from unswept.adapters.postgres.announce import Announcer, makes_work
 from unswept.adapters.postgres.dialect import DEFAULT_SCHEMA
 from unswept.adapters.postgres.errors import (
     ConflictError,
@@ -28,6 +29,7 @@ from unswept.adapters.postgres.settings import (
 from unswept.adapters.postgres.sync import connected, drive
 from unswept.adapters.sql import poison
 from unswept.adapters.sql.scripts import Entry, entry_of, entry_within
+from unswept.core.checks import check_bool
 from unswept.core.commands import Command, Complete, Enqueue, Heartbeat, Outcome
 from unswept.core.errors import MisuseError, StoreError, StoreUnavailableError
 
@@ -54,14 +56,17 @@ class PostgresStore:
         migrate: bool = True,
         operation_timeout_ms: int = DEFAULT_TIMEOUT_MS,
         max_connections: int = DEFAULT_CONNECTIONS,
+        announce: bool = False,
     ) -> None:
         """Open the store.
 
         `operation_timeout_ms` is how long a statement may take on the server, waits for locks
         included, and how long a command waits for a connection; it should be the policy's.
         `max_connections` bounds the connections of this process, to which one more for heartbeats
-        comes.
+        comes. With `announce` runners that listen are told of each job that comes into the queue,
+        by a NOTIFY after its commit; what `execute_within` enqueues is the caller's to announce.
         """
+        check_bool("announce", announce)
         self._settings = settings(
             url,
             schema,
@@ -73,6 +78,7 @@ class PostgresStore:
         self._opening = threading.Lock()
         self._closed = False
         self._process = os.getpid()
+        self._announcer = Announcer(url, schema=schema) if announce else None
         prepare(self._settings)
         self._open()
 
@@ -99,9 +105,21 @@ class PostgresStore:
         patience = Patience(self._settings.timeout_ms)
         while True:
             try:
-                return self._try(pool, entry, command, patience.ask_s)
+                return self._announced(command, self._try(pool, entry, command, patience.ask_s))
             except (ConflictError, ConnectionLostError, NoConnectionError) as error:
                 time.sleep(patience.pause_s(error))
+
+    def _announced(self, command: Command[R], reply: R) -> R:
+        if self._announcer is not None and makes_work(command, reply):
+            self._announcer.ring()
+        return reply
+
+    def announce(self) -> None:
+        """Tell runners of work that the caller's own transaction has enqueued, once it has
+        committed; `MisuseError` where the store was not opened with `announce`."""
+        if self._announcer is None:
+            raise MisuseError(f"{self!r} was opened without announce=True")
+        self._announcer.ring()
 
     def _try(self, pool: _Pool, entry: Entry, command: Command[R], wait_s: float) -> R:
         mine = self._settings
@@ -142,6 +160,8 @@ class PostgresStore:
     def close(self) -> None:
         """Close all connections; a closed store carries out nothing more."""
         self._closed = True
+        if self._announcer is not None:
+            self._announcer.close()
         if os.getpid() == self._process:
             self._commands.close()
             self._beats.close()
