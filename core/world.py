@@ -34,8 +34,7 @@ R_co = TypeVar("R_co", covariant=True)
 
 
 class Table(StrEnum):
-    """The tables of a world, under the names that the databases use too; but for the last, which
-    they need not have."""
+    """The tables of a world, under the names that the databases use too."""
 
     JOBS = "jobs"
     IDS = "job_ids"
@@ -46,7 +45,9 @@ class Table(StrEnum):
     INSTANCES = "instances"
     CONSUMERS = "consumers"
     LETTERS = "dead_letters"
-    FORGOTTEN = "forgotten"
+    EVENTS = "events"
+    """A change removes all events of a job, by its id; the row is the store time of it. What is
+    added stands in a decision's `events`."""
 
 
 @frozen
@@ -152,7 +153,7 @@ _TABLE_FIELDS: Final[Mapping[Table, str]] = MappingProxyType(
         Table.INSTANCES: "instances",
         Table.CONSUMERS: "consumers",
         Table.LETTERS: "letters",
-        Table.FORGOTTEN: "forgotten",
+        Table.EVENTS: "forgotten",
     }
 )
 _SETS: Final = ("owned", "waiting", "ended")
@@ -771,7 +772,7 @@ def _forget_keys(world: World, cmd: c.ForgetKeys, now: StoreMs) -> Decision[r.Fo
 def _forget_events(world: World, cmd: c.ForgetEvents, now: StoreMs) -> Decision[r.Forgotten]:
     may_go = {event.job_id for _, event in _forgettable(world, cmd.event_retention_ms, now)}
     gone = [job_id for job_id in cmd.job_ids if job_id in may_go]
-    changes = tuple(Change(Table.FORGOTTEN, job_id, now) for job_id in gone)
+    changes = tuple(Change(Table.EVENTS, job_id, now) for job_id in gone)
     return Decision(r.Forgotten(now, len(gone)), changes)
 
 

@@ -149,8 +149,8 @@ CREATE TABLE {schema}.instances (
 
 -- One event per transition, written in its transaction. Numbers are handed out before the commit: they
 -- may have gaps, and a lower one may appear after a higher one. The events of a job that was evicted
--- long ago may be removed, all of them together and never the newest of all; their numbers are not
--- used again.
+-- long ago may be removed, all of them together and never the newest of all. Their numbers are not used
+-- again.
 CREATE TABLE {schema}.events (
     seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     job_id text COLLATE "C" NOT NULL,

@@ -141,8 +141,8 @@ CREATE TABLE unswept_instances (
 ) STRICT, WITHOUT ROWID;
 
 -- One event per transition, written in its transaction and numbered without a gap. The events of a
--- job that was evicted long ago may be removed, all of them together and never the newest of all;
--- their numbers are not used again.
+-- job that was evicted long ago may be removed, all of them together and never the newest of all. Their
+-- numbers are not used again.
 CREATE TABLE unswept_events (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
     job_id TEXT NOT NULL,
