@@ -485,13 +485,17 @@ class LookOverdue(Command[Overdue]):
     instance_gc_ms: Ms
     dedup_window_ms: Ms
     limit: int = 100
+    event_retention_ms: Ms | None = None
+    """None: events are kept for ever, and none is looked for."""
 
     def __attrs_post_init__(self) -> None:
-        """Three ages and a batch."""
+        """Three or four ages and a batch."""
         check_duration("retention_ms", self.retention_ms)
         check_duration("instance_gc_ms", self.instance_gc_ms)
         check_time("dedup_window_ms", self.dedup_window_ms)
         check_whole("limit", self.limit, 1, MAX_PAGE)
+        if self.event_retention_ms is not None:
+            check_duration("event_retention_ms", self.event_retention_ms)
 
 
 @frozen
@@ -542,6 +546,24 @@ class ForgetKeys(Command[Forgotten]):
             check_id("job_id", job_id)
         check_distinct("seen", [row[:2] for row in self.seen])
         check_time("dedup_window_ms", self.dedup_window_ms)
+
+
+@frozen
+class ForgetEvents(Command[Forgotten]):
+    """Removes all events of each of these jobs that was evicted longer than `event_retention_ms`
+    ago (store clock), once every consumer has them behind itself and none is a dead letter. Their
+    numbers are never used again."""
+
+    job_ids: tuple[str, ...]
+    event_retention_ms: Ms
+
+    def __attrs_post_init__(self) -> None:
+        """Ids and an age, no job twice."""
+        check_batch("job_ids", self.job_ids, str)
+        for job_id in self.job_ids:
+            check_id("job_ids", job_id)
+        check_distinct("job_ids", self.job_ids)
+        check_duration("event_retention_ms", self.event_retention_ms)
 
 
 # What readers ask -------------------------------------------------------------------------------
@@ -659,6 +681,19 @@ class Acknowledge(Command[Acknowledged | Refused]):
             if not isinstance(self.error, str):
                 raise MisuseError(f"error must be a string, got {shown(self.error)}")
             object.__setattr__(self, "error", storable_text(self.error))
+
+
+@frozen
+class ForgetConsumer(Command[Forgotten | Refused]):
+    """Removes a consumer and its dead letters, so that it keeps no event any longer; refused while
+    somebody has its lease. Under the same name a new consumer may begin, before the first event
+    that is left and with token 1: forget one only when none of its holders works on."""
+
+    consumer: str
+
+    def __attrs_post_init__(self) -> None:
+        """An id."""
+        check_id("consumer", self.consumer)
 
 
 @frozen

@@ -1,5 +1,5 @@
 """Nothing that cannot be undone happens at first sight: eviction, expiry of queued jobs, and the
-cleaning up of instances and dedup keys wait until they have been due for a whole window.
+cleaning up of instances, dedup keys and events wait until they have been due for a whole window.
 
 A store clock that steps forward makes everything look old at once; what is only seen to be old on
 both sides of a window of steady beats is old. Times are on the instance's own clock.
@@ -17,6 +17,7 @@ from unswept.core.commands import (
     Command,
     Evict,
     ExpireQueued,
+    ForgetEvents,
     ForgetInstances,
     ForgetKeys,
     Hold,
@@ -32,7 +33,8 @@ BATCH: Final = 5_000
 """Rows of one kind that one look may name; they stand for a window before they go, so that this is
 what one window can clean up."""
 AT_ONCE: Final = 500
-"""Rows that one command removes: it holds the store's write lock meanwhile."""
+"""Rows that one command removes, or jobs whose events it removes: it holds the store's write lock
+meanwhile."""
 LOOK_EVERY: Final = 10
 """Sweep intervals between two looks: housekeeping is not urgent."""
 
@@ -70,7 +72,13 @@ def tick(keeper: Housekeeper, heart: Heart, now: MonoMs) -> Step:
         return keeper, ()
     policy = keeper.policy
     pause = LOOK_EVERY * policy.sweep_interval_ms if not keeper.seen else policy.confirm_after_ms
-    look = LookOverdue(policy.retention_ms, policy.instance_gc_ms, _key_age_ms(policy), BATCH)
+    look = LookOverdue(
+        policy.retention_ms,
+        policy.instance_gc_ms,
+        _key_age_ms(policy),
+        BATCH,
+        policy.event_retention_ms,
+    )
     return changed(keeper, next_look_at=MonoMs(now + pause), looked_at=now), (look,)
 
 
@@ -101,6 +109,7 @@ def _sightings(overdue: Overdue) -> tuple[Sighting, ...]:
         *(Sighting("expire", facts) for facts in overdue.expirable),
         *(Sighting("instance", facts) for facts in overdue.silent),
         *(Sighting("key", facts) for facts in overdue.keys),
+        *(Sighting("events", (job_id,)) for job_id in overdue.events),
     )
 
 
@@ -117,6 +126,10 @@ def _commands(ripe: list[Sighting], policy: LeasePolicy) -> tuple[Command[Any], 
         commands.append(ForgetInstances(silent, policy.instance_gc_ms))
     for keys in _chunks(facts.get("key", ())):
         commands.append(ForgetKeys(keys, _key_age_ms(policy)))
+    if policy.event_retention_ms is not None:
+        for evicted in _chunks(facts.get("events", ())):
+            job_ids = tuple(job_id for (job_id,) in evicted)
+            commands.append(ForgetEvents(job_ids, policy.event_retention_ms))
     return tuple(commands)
 
 

@@ -48,6 +48,7 @@ class MemoryStore:
             events=self._events,
             consumers=self._tables[Table.CONSUMERS],
             letters=self._tables[Table.LETTERS],
+            forgotten=self._tables[Table.EVENTS],
             **self._sets,
         )
         """A live view of the rows, for checkers; only `execute` changes it."""

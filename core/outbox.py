@@ -4,7 +4,8 @@
 * a consumer is one position: whatever is behind it is delivered again until it is acknowledged;
 * one holder at a time, by a lease of its own: only the newest token moves the position;
 * `attempts` counts the grants since the position last moved. From the second on the holder reads
-  one event at a time, so that the one that fails every time is found, and is made a dead letter.
+  one event at a time, so that the one that fails every time is found, and is made a dead letter;
+* the events of a job go together (`may_forget`), and their numbers are never used again.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def grant(
     expires_at = StoreMs(now + lease_ms)
     if row is None:
         return Consumer(name, 0, 1, holder, expires_at, 1)
-    alive = row.holder is not None and row.expires_at >= now
+    alive = is_leased(row, now)
     if alive and row.holder != holder:
         return Refusal.LEASED
     if alive:
@@ -63,6 +64,11 @@ def grant(
         expires_at=expires_at,
         attempts=row.attempts + 1,
     )
+
+
+def is_leased(row: Consumer, now: StoreMs) -> bool:
+    """Does somebody have its lease? Equal is alive."""
+    return row.holder is not None and row.expires_at >= now
 
 
 def acknowledge(
@@ -82,6 +88,25 @@ def acknowledge(
         attempts=0 if upto > row.position else row.attempts,
         holder=None if last else row.holder,
     )
+
+
+def may_forget(
+    number: int,
+    at: StoreMs,
+    newest: int,
+    behind: int,
+    given_up: bool,
+    event_retention_ms: Ms,
+    now: StoreMs,
+) -> bool:
+    """May the events of a job go, the last of which, that of its eviction, has this number and
+    time? Its row went with that event; a job that has one keeps them all, for they tell repeats.
+
+    The retention is past, by the store clock; every consumer has come so far (`behind`: the last
+    of them); none of the job's events is a dead letter (`given_up`); and it is not the newest event
+    of all, whose number says how far the events have come. (L14)"""
+    old = at + event_retention_ms < now
+    return old and number <= behind and number < newest and not given_up
 
 
 def how_many(attempts: int, limit: int) -> int:

@@ -58,6 +58,9 @@ class LeasePolicy:
     default 1/500 of the greatest ttl."""
     retention_ms: Ms = Ms(30 * _DAY)
     """How long a terminal job is kept."""
+    event_retention_ms: Ms | None = None
+    """How long the events of a job are kept after its eviction, at least the greatest ttl, and
+    until every consumer has them; None: for ever."""
     dedup_window_ms: Ms = Ms(3_600_000)
     """How long an admit joins an earlier one with the same principal and request key; 0: never."""
     late_output_ms: Ms = field()
@@ -78,7 +81,7 @@ class LeasePolicy:
         for name, value in given.items():
             if name == "breaker":
                 check_member("breaker", value, Breaker)
-            elif value is not NOTHING:
+            elif value is not NOTHING and (name, value) != ("event_retention_ms", None):
                 check_whole(name, value, 0 if name == "dedup_window_ms" else 1, MAX_MS)
 
     @http_grace_ms.default
@@ -151,18 +154,21 @@ class LeasePolicy:
         )
         self._at_most("outbox_give_up_ms", self.retention_ms, "retention_ms")
         self._at_least("retention_ms", self._greatest_ttl(), "the greatest ttl")
+        if self.event_retention_ms is not None:
+            # Who was away for as long as a lease lasts still reads what became of it.
+            self._at_least("event_retention_ms", self._greatest_ttl(), "the greatest ttl")
         self._at_most("late_output_ms", self.retention_ms, "retention_ms")
         self._at_least("stall_limit_ms", ttl, "lease_ttl_ms")
 
     @classmethod
     def unchecked(cls, **values: int) -> LeasePolicy:
         """A policy that skips the relations between its fields, for designs that must fail."""
-        unknown = sorted(set(values) - {*_DURATIONS, "dedup_window_ms"})
+        unknown = sorted(set(values) - {*_DURATIONS, "dedup_window_ms", "event_retention_ms"})
         if unknown:
             raise MisuseError(f"a policy has no {', '.join(unknown)}")
         policy = cls.__new__(cls)
         sound = cls()
-        for name in (*_DURATIONS, "dedup_window_ms", "breaker"):
+        for name in (*_DURATIONS, "dedup_window_ms", "event_retention_ms", "breaker"):
             object.__setattr__(policy, name, values.get(name, getattr(sound, name)))
         return policy
 

@@ -49,7 +49,7 @@ class Refusal(StrEnum):
     NOT_DUE = "not_due"
     """The time that would allow this (queue deadline, retention, not_before) is not past."""
     LEASED = "leased"
-    """Another holder has the consumer's lease."""
+    """Somebody else has the consumer's lease; to forget it, nobody may."""
     STALE_TOKEN = "stale_token"
     """The consumer's lease was granted anew, or given back: this token acknowledges nothing."""
     AHEAD = "ahead"

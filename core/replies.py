@@ -215,6 +215,8 @@ class Overdue:
     """(instance, last seen) of instances that have been silent for too long."""
     keys: tuple[tuple[str, str, str], ...]
     """(principal, request key, job id) of dedup keys older than the window."""
+    events: tuple[str, ...] = ()
+    """Evicted jobs whose events are past their retention, and are nobody's dead letters."""
 
 
 @frozen

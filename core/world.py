@@ -7,7 +7,7 @@ by request key, claims, and the events that a change leaves in the same step.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from enum import StrEnum
 from heapq import nsmallest
 from itertools import islice
@@ -45,6 +45,9 @@ class Table(StrEnum):
     INSTANCES = "instances"
     CONSUMERS = "consumers"
     LETTERS = "dead_letters"
+    EVENTS = "events"
+    """A change removes all events of a job, by its id; the row is the store time of it. What is
+    added stands in a decision's `events`."""
 
 
 @frozen
@@ -107,7 +110,7 @@ class World:
     output: Mapping[str, Mapping[ChunkId, Chunk]]
     instances: Mapping[str, Instance]
     events: Mapping[EventKey, Event]
-    """In the order in which they were written."""
+    """In the order in which they were written: an event's number is its place, counted from 1."""
     owned: Collection[str]
     """Active jobs that have an owner."""
     waiting: Collection[str]
@@ -116,6 +119,9 @@ class World:
     """Terminal jobs."""
     consumers: Mapping[str, Consumer] = field(factory=dict)
     letters: Mapping[LetterId, DeadLetter] = field(factory=dict)
+    forgotten: Mapping[str, StoreMs] = field(factory=dict)
+    """Jobs whose events were removed, and when: nobody reads them any more. They keep their places
+    in `events`, so that all others keep their numbers and none is ever written twice."""
 
     @classmethod
     def empty(cls) -> World:
@@ -147,6 +153,7 @@ _TABLE_FIELDS: Final[Mapping[Table, str]] = MappingProxyType(
         Table.INSTANCES: "instances",
         Table.CONSUMERS: "consumers",
         Table.LETTERS: "letters",
+        Table.EVENTS: "forgotten",
     }
 )
 _SETS: Final = ("owned", "waiting", "ended")
@@ -692,8 +699,30 @@ def _look_overdue(world: World, cmd: c.LookOverdue, now: StoreMs) -> Decision[r.
             tuple(
                 (*key, row.job_id) for key, row in nsmallest(cmd.limit, aged, key=lambda k: k[0])
             ),
+            _past_events(world, cmd, now),
         )
     )
+
+
+def _past_events(world: World, cmd: c.LookOverdue, now: StoreMs) -> tuple[str, ...]:
+    if cmd.event_retention_ms is None:
+        return ()
+    past = _forgettable(world, cmd.event_retention_ms, now)
+    oldest = nsmallest(cmd.limit, past, key=lambda pair: (pair[1].at, pair[0]))
+    return tuple(event.job_id for _, event in oldest)
+
+
+def _forgettable(world: World, event_retention_ms: Ms, now: StoreMs) -> Iterator[tuple[int, Event]]:
+    """The evictions, with their numbers, of the jobs whose events may go."""
+    told = tuple(world.events.values())
+    given_up = {told[number - 1].job_id for _, number in world.letters}
+    newest = len(told)
+    behind = min((row.position for row in world.consumers.values()), default=newest)
+    for number, event in enumerate(told, 1):
+        if event.kind is Kind.EVICT and event.job_id not in world.forgotten:
+            dead = event.job_id in given_up
+            if outbox.may_forget(number, event.at, newest, behind, dead, event_retention_ms, now):
+                yield number, event
 
 
 def _evict(world: World, cmd: c.Evict, now: StoreMs) -> Decision[r.Evicted]:
@@ -740,6 +769,13 @@ def _forget_keys(world: World, cmd: c.ForgetKeys, now: StoreMs) -> Decision[r.Fo
     return Decision(r.Forgotten(now, len(gone)), changes)
 
 
+def _forget_events(world: World, cmd: c.ForgetEvents, now: StoreMs) -> Decision[r.Forgotten]:
+    may_go = {event.job_id for _, event in _forgettable(world, cmd.event_retention_ms, now)}
+    gone = [job_id for job_id in cmd.job_ids if job_id in may_go]
+    changes = tuple(Change(Table.EVENTS, job_id, now) for job_id in gone)
+    return Decision(r.Forgotten(now, len(gone)), changes)
+
+
 # What readers ask -------------------------------------------------------------------------------
 
 
@@ -776,8 +812,11 @@ def _read_output(
 
 def _read_events(world: World, cmd: c.ReadEvents, now: StoreMs) -> Decision[r.EventsPage]:
     after = min(cmd.after, len(world.events))
-    page = tuple(islice(world.events.values(), after, after + cmd.limit))
-    return Decision(r.EventsPage(now, page, cmd.after + len(page)))
+    behind = enumerate(islice(world.events.values(), after, None), after + 1)
+    kept = ((number, event) for number, event in behind if event.job_id not in world.forgotten)
+    page = tuple(islice(kept, cmd.limit))
+    next_after = page[-1][0] if page else cmd.after
+    return Decision(r.EventsPage(now, tuple(event for _, event in page), next_after))
 
 
 def _count(world: World, cmd: c.Count, now: StoreMs) -> Decision[r.Counts]:
@@ -842,6 +881,22 @@ def _acknowledge(
         letter = DeadLetter(row.name, row.position, now, known.attempts, cmd.error)
         changes.append(Change(Table.LETTERS, (row.name, row.position), letter))
     return Decision(r.Acknowledged(now, row.position, repeated=not moved), tuple(changes))
+
+
+def _forget_consumer(
+    world: World, cmd: c.ForgetConsumer, now: StoreMs
+) -> Decision[r.Forgotten | r.Refused]:
+    known = world.consumers.get(cmd.consumer)
+    if known is None:
+        return Decision(r.Forgotten(now, 0))
+    if outbox.is_leased(known, now):
+        return Decision(r.Refused(now, Refusal.LEASED, None))
+    letters = (key for key in world.letters if key[0] == cmd.consumer)
+    changes = (
+        Change(Table.CONSUMERS, cmd.consumer, None),
+        *(Change(Table.LETTERS, key, None) for key in letters),
+    )
+    return Decision(r.Forgotten(now, 1), changes)
 
 
 def _list_consumers(world: World, cmd: c.ListConsumers, now: StoreMs) -> Decision[r.Consumers]:
@@ -969,6 +1024,7 @@ _DECIDERS: Final[Mapping[type, _Decider]] = MappingProxyType(
         c.Evict: _evict,
         c.ForgetInstances: _forget_instances,
         c.ForgetKeys: _forget_keys,
+        c.ForgetEvents: _forget_events,
         c.Find: _find,
         c.ReadRequest: _read_request,
         c.ReadOutput: _read_output,
@@ -976,6 +1032,7 @@ _DECIDERS: Final[Mapping[type, _Decider]] = MappingProxyType(
         c.ReadEvents: _read_events,
         c.LeaseEvents: _lease_events,
         c.Acknowledge: _acknowledge,
+        c.ForgetConsumer: _forget_consumer,
         c.ListConsumers: _list_consumers,
         c.ReadDeadLetters: _read_dead_letters,
     }

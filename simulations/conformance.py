@@ -175,6 +175,8 @@ SEARCH: Final = _pairs(
         c.Evict: "done",
         c.ForgetInstances: "none some",
         c.ForgetKeys: "none some",
+        c.ForgetEvents: "none",
+        c.ForgetConsumer: "none",
         c.Find: "found absent",
         c.ReadRequest: "read absent",
         c.ReadOutput: "none some",
@@ -1009,6 +1011,14 @@ def _forget_keys(draw: Draw, sight: Sight, fits: Fits) -> c.ForgetKeys:
     return c.ForgetKeys(tuple(seen), _mostly(draw, WINDOW_MS, Ms(0)))
 
 
+def _forget_events(draw: Draw, sight: Sight, fits: Fits) -> c.ForgetEvents:
+    return c.ForgetEvents((*sight.world.ids,), _mostly(draw, Ms(1), RETENTION_MS))
+
+
+def _forget_consumer(draw: Draw, sight: Sight, fits: Fits) -> c.ForgetConsumer:
+    return c.ForgetConsumer(_mostly(draw, *CONSUMERS))
+
+
 def _find(draw: Draw, sight: Sight, fits: Fits) -> c.Find:
     return c.Find(_held(draw, sight, fits)[0])
 
@@ -1081,6 +1091,8 @@ ASKS: Final[Mapping[type, tuple[int, Fits, Ask]]] = MappingProxyType(
         c.Evict: (5, _evictable, _evict),
         c.ForgetInstances: (1, _any, _forget_instances),
         c.ForgetKeys: (1, _any, _forget_keys),
+        c.ForgetEvents: (1, _any, _forget_events),
+        c.ForgetConsumer: (1, _any, _forget_consumer),
         c.Find: (2, _any, _find),
         c.ReadRequest: (2, _any, _read_request),
         c.ReadOutput: (3, _printed, _read_output),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 
-from unswept.adapters.proofs import assembled, births, reads, sql
+from unswept.adapters.proofs import assembled, births, events, reads, sql
 from unswept.adapters.proofs.assembled import Database
 from unswept.adapters.sqlite import schema as sqlite
 from unswept.adapters.sqlite.dialect import SqliteDialect
@@ -37,4 +37,5 @@ def _about(database: Database) -> Iterator[Theorem]:
     yield from births.theorems(database)
     yield from sql.theorems(database)
     yield from reads.theorems(database)
+    yield from events.theorems(database)
     yield from assembled.theorems(database)

@@ -29,6 +29,8 @@ from unswept.adapters.sql.statements import (
     ADMIT,
     BIRTHS,
     ENQUEUE,
+    EVENTS_PAST,
+    EVENTS_PAST_BY_INDEX,
     EVICT,
     NOBODYS,
     OUTPUT,
@@ -314,6 +316,7 @@ class Queries:
 
     def _outbox(self) -> None:
         consumers, letters = self._table("consumers"), self._table("dead_letters")
+        events = self._table("events")
         columns = listed(CONSUMER_COLUMNS)
         self.lock_consumer = self._text(
             f"SELECT {columns} FROM {consumers} WHERE name = :name {self.dialect.for_update}"
@@ -327,9 +330,15 @@ class Queries:
             f"UPDATE {consumers} SET position = :position, token = :token, holder = :holder,"
             f" expires_at = :expires_at, attempts = :attempts WHERE name = :name"
         )
-        self.newest_event = self._text(f"SELECT COALESCE(max(seq), 0) FROM {self._table('events')}")
+        self.drop_consumer = self._text(f"DELETE FROM {consumers} WHERE name = :name")
+        newest = f"SELECT COALESCE(max(seq), 0) FROM {events}"
+        self.newest_event = self._text(newest)
+        """The newest event is never removed, so that no number is taken for a newer one's."""
+        self.how_far = self._text(
+            f"SELECT ({newest}) AS newest, (SELECT min(position) FROM {consumers}) AS behind"
+        )
         self.list_consumers = self._text(
-            f"SELECT (SELECT COALESCE(max(seq), 0) FROM {self._table('events')}) AS newest,"
+            f"SELECT ({newest}) AS newest,"
             f" {listed(CONSUMER_COLUMNS, 'k')} FROM (SELECT 1 AS one) AS one"
             f" LEFT JOIN {consumers} AS k ON one = 1 ORDER BY name"
         )
@@ -337,6 +346,21 @@ class Queries:
         self.read_letters = self._text(
             f"SELECT {listed(LETTER_COLUMNS)} FROM {letters} WHERE consumer = :consumer"
             f" AND number > :after ORDER BY number LIMIT :rows"
+        )
+        self.drop_letters = self._text(f"DELETE FROM {letters} WHERE consumer = :name")
+        given_up = (
+            f"SELECT 1 FROM {events} AS told JOIN {letters} AS letter ON letter.number = told.seq"
+            f" WHERE told.job_id ="
+        )
+        self.past_events = self._text(
+            f"SELECT job_id FROM {events} AS evicted"
+            f" WHERE {EVENTS_PAST_BY_INDEX} AND NOT EXISTS ({given_up} evicted.job_id)"
+            f" ORDER BY at, seq LIMIT :rows"
+        )
+        self.forget_events = self._text(
+            f"DELETE FROM {events} WHERE job_id = :id"
+            f" AND EXISTS (SELECT 1 FROM {events} AS evicted WHERE job_id = :id AND {EVENTS_PAST})"
+            f" AND NOT EXISTS ({given_up} :id) RETURNING job_id"
         )
 
 

@@ -43,8 +43,10 @@ _WRITES: Final[Mapping[type, Callable[[Queries, Any], Script[Any]]]] = MappingPr
         c.Evict: sweeps.evict,
         c.ForgetInstances: sweeps.forget_instances,
         c.ForgetKeys: sweeps.forget_keys,
+        c.ForgetEvents: outbox.forget_events,
         c.LeaseEvents: outbox.lease_events,
         c.Acknowledge: outbox.acknowledge,
+        c.ForgetConsumer: outbox.forget_consumer,
     }
 )
 _READS: Final[Mapping[type, Callable[[Queries, Any], Script[Any]]]] = MappingProxyType(

@@ -366,6 +366,16 @@ EVICT: Final = Transition(
     f"epoch = :epoch AND {TERMINAL} AND finished_at + :retention_ms < :now",
 )
 
+EVENTS_PAST: Final = (
+    "kind = 'evict' AND at + :event_retention_ms < :now AND seq <= :behind AND seq < :newest"
+)
+"""The event of an eviction after which the job's events may go; its row went in the same
+transaction. That none of them is a dead letter stands beside it."""
+EVENTS_PAST_BY_INDEX: Final = (
+    "kind = 'evict' AND at < :now - :event_retention_ms AND seq <= :behind AND seq < :newest"
+)
+"""The same for a look: the index over evictions is made with its first words."""
+
 BIRTHS: Final[Mapping[str, Birth]] = MappingProxyType({b.name: b for b in (ADMIT, ENQUEUE)})
 
 TRANSITIONS: Final[Mapping[str, Transition]] = MappingProxyType(

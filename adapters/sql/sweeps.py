@@ -16,6 +16,7 @@ from unswept.adapters.sql.common import (
     why,
     why_skipped,
 )
+from unswept.adapters.sql.outbox import past_events
 from unswept.adapters.sql.queries import Queries
 from unswept.adapters.sql.rows import Before, event_params, suspect_of
 from unswept.adapters.sql.statements import DELAY, EVICT, ORPHAN, REQUEUE, SETTLE
@@ -168,12 +169,14 @@ def look_overdue(q: Queries, cmd: c.LookOverdue) -> Script[r.Overdue]:
     expirable = yield Statement(q.expirable, params)
     silent = yield Statement(q.silent, params)
     keys = yield Statement(q.aged_keys, params)
+    events = yield from past_events(q, cmd, now)
     return r.Overdue(
         now,
         tuple((job_id, epoch) for job_id, epoch in evictable),
         tuple((job_id, epoch) for job_id, epoch in expirable),
         tuple((instance, seen_at) for instance, seen_at in silent),
         tuple((principal, request_key, job_id) for principal, request_key, job_id in keys),
+        events,
     )
 
 

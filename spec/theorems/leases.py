@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Final
 
 from unswept.core import lease as rules
+from unswept.core import outbox
 from unswept.core.lease import ACTIVE, TERMINAL, Lease, RequeueRule, Status
 from unswept.core.records import changed
 from unswept.core.refusal import Refusal
@@ -410,6 +411,22 @@ def an_eviction_takes_only_what_is_over(
     return whole and lease.status in TERMINAL and lease.epoch == epoch
 
 
+def events_go_only_when_nobody_may_want_them(
+    number: int,
+    at: StoreMs,
+    newest: int,
+    behind: int,
+    given_up: bool,
+    event_retention_ms: Ms,
+    now: StoreMs,
+) -> bool | None:
+    """The events of an evicted job go only after their whole retention, when the last consumer has
+    come so far and none is a dead letter; and never the newest of all."""
+    if not outbox.may_forget(number, at, newest, behind, given_up, event_retention_ms, now):
+        return None
+    return now > at + event_retention_ms and number <= min(behind, newest - 1) and not given_up
+
+
 THEOREMS: Final = (
     theorem(
         "L1",
@@ -518,5 +535,10 @@ THEOREMS: Final = (
         "L14",
         an_eviction_takes_only_what_is_over,
         Edit(rules.may_evict, "finished_at + retention_ms >= now", "finished_at >= now"),
+    ),
+    theorem(
+        "L14",
+        events_go_only_when_nobody_may_want_them,
+        Edit(outbox.may_forget, "number <= behind", "number <= newest"),
     ),
 )

@@ -12,6 +12,7 @@ from typing import Final
 from attrs import evolve
 
 from unswept.core import lease as rules
+from unswept.core import outbox
 from unswept.core.job import Job, Transport
 from unswept.core.lease import Lease, RequeueRule
 from unswept.core.records import changed
@@ -118,6 +119,21 @@ def eviction_shifts(
     return other is said
 
 
+def the_events_end_shifts(
+    number: int,
+    at: StoreMs,
+    newest: int,
+    behind: int,
+    event_retention_ms: Ms,
+    now: StoreMs,
+    by: Ms,
+) -> bool:
+    """Which events may go is the same at any other store time."""
+    bounds = (newest, behind, False, event_retention_ms)
+    other = outbox.may_forget(number, StoreMs(at + by), *bounds, StoreMs(now + by))
+    return other == outbox.may_forget(number, at, *bounds, now)
+
+
 def dedup_shifts(lease: Lease, admitted_at: StoreMs, window_ms: Ms, now: StoreMs, by: Ms) -> bool:
     """Which job an equal request gets is the same at any other store time."""
     job = Job("j", lease, Transport.PROCESS, admitted_at)
@@ -141,6 +157,11 @@ THEOREMS: Final = (
     ),
     theorem(
         SHIFT, eviction_shifts, Edit(rules.may_evict, "retention_ms >= now", "retention_ms >= 0")
+    ),
+    theorem(
+        SHIFT,
+        the_events_end_shifts,
+        Edit(outbox.may_forget, "event_retention_ms < now", "event_retention_ms < 0"),
     ),
     theorem(SHIFT, dedup_shifts, Edit(may_join, "window_ms >= now", "window_ms >= 0")),
     theorem(

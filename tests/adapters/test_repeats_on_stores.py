@@ -697,6 +697,29 @@ j2 running A e1 b1 d53
             6     release j1 A 1
             7     again       -> e2: -
         """,
+        "forget events": """
+            0     admit j1 A
+            1     complete j1 A 1 completed
+            1002  evict j1/1
+            1003  admit j2 A
+            1303  do overdue events   -> events of j1
+            1304  again               -> events of j1
+            1305  do forget-events j1 -> forgot 1
+            1306  again               -> forgot 0
+            1307  do events           -> admit/1
+            1308  again               -> admit/1
+            1309  complete j2 A 1 failed
+            1310  again               -> admit/1, complete/1
+        """,
+        "forget a consumer": """
+            0     admit j1 A
+            1     lease mail A
+            2     ack mail 1 1 error=broken
+            52    do forget-consumer mail -> forgot 1
+            53    again                   -> forgot 0
+            54    lease mail A
+            55    again                   -> refused leased
+        """,
         "lease of a consumer": """
             0     do lease mail A -> leased: token 1 behind 0 until 50, attempt 1
             1     again           -> renewed: token 1 behind 0 until 51, attempt 1

@@ -7,7 +7,7 @@
 Each line is a store time, a command and its reply. A standing is the status, the owner (- for
 nobody), epoch, beats, then the deadline and the time of the cancel request where there is one.
 A lease is stamped for 100 ms (http jobs: 300), a claim for 50 until it beats; the dedup window is
-60, late output is taken for 20, a finished job is kept for 1000.
+60, late output is taken for 20, a finished job is kept for 1000, and its events for 300 more.
 
 `story` asks each command and compares all lines at once. `name=value` sets an option of a command.
 """
@@ -31,6 +31,7 @@ WINDOW_MS: Final = Ms(60)
 LATE_OUTPUT_MS: Final = Ms(20)
 RETENTION_MS: Final = Ms(1_000)
 INSTANCE_GC_MS: Final = Ms(500)
+EVENT_RETENTION_MS: Final = Ms(300)
 
 Options = dict[str, str]
 
@@ -183,7 +184,12 @@ VERBS: Final = MappingProxyType[str, Callable[[list[str], Options], c.Command[An
         "delay": lambda words, options: c.Delay(words[1], int(words[2]), int(words[3]), words[0]),
         "sweep": _sweep,
         "evict": lambda words, options: c.Evict(_holds(words), RETENTION_MS),
-        "overdue": lambda words, options: c.LookOverdue(RETENTION_MS, INSTANCE_GC_MS, WINDOW_MS),
+        "overdue": lambda words, options: c.LookOverdue(
+            RETENTION_MS,
+            INSTANCE_GC_MS,
+            WINDOW_MS,
+            event_retention_ms=EVENT_RETENTION_MS if "events" in words else None,
+        ),
         "forget": lambda words, options: c.ForgetInstances(
             tuple((name, StoreMs(int(at))) for name, at in (word.split("/") for word in words)),
             INSTANCE_GC_MS,
@@ -191,6 +197,8 @@ VERBS: Final = MappingProxyType[str, Callable[[list[str], Options], c.Command[An
         "forget-key": lambda words, options: c.ForgetKeys(
             ((words[0], words[1], words[2]),), WINDOW_MS
         ),
+        "forget-events": lambda words, options: c.ForgetEvents(tuple(words), EVENT_RETENTION_MS),
+        "forget-consumer": lambda words, options: c.ForgetConsumer(words[0]),
         "find": lambda words, options: c.Find(words[0]),
         "print": lambda words, options: c.ReadOutput(
             words[0], int(words[1]) if len(words) > 1 else None
@@ -236,7 +244,8 @@ def shown(reply: Any) -> str:
             return _listed(f"{row.job_id}/{row.epoch}/{row.beats}" for row in reply.suspects)
         case r.Overdue():
             rows = (*reply.evictable, *reply.expirable, *reply.silent, *reply.keys)
-            return _listed("/".join(map(str, row)) for row in rows)
+            due = ["/".join(map(str, row)) for row in rows]
+            return _listed([*due, *(f"events of {job_id}" for job_id in reply.events)])
         case r.Forgotten():
             return f"forgot {reply.count}"
         case r.Found():

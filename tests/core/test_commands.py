@@ -57,6 +57,8 @@ IDS: dict[str, list[Make]] = {
         lambda v: c.ForgetInstances(((v, StoreMs(0)),), Ms(1)),
     ],
     "watched": [lambda v: c.Heartbeat("A", TERMS, watched=(v,))],
+    "job_ids": [lambda v: c.ForgetEvents((v,), Ms(1))],
+    "consumer": [lambda v: c.ForgetConsumer(v)],
     "sweeper": [lambda v: c.Sweep(v, ())],
     "actor": [lambda v: c.Delay("j", 1, 1, v)],
     "principal": [
@@ -150,6 +152,13 @@ NUMBERS: list[tuple[str, int, int, Make]] = [
     ("dedup_window_ms", 0, MAX_MS, lambda v: c.LookOverdue(Ms(1), Ms(1), v)),
     ("retention_ms", 1, MAX_MS, lambda v: c.LookOverdue(v, Ms(1), Ms(1))),
     ("instance_gc_ms", 1, MAX_MS, lambda v: c.LookOverdue(Ms(1), v, Ms(1))),
+    (
+        "event_retention_ms",
+        1,
+        MAX_MS,
+        lambda v: c.LookOverdue(Ms(1), Ms(1), Ms(1), event_retention_ms=v),
+    ),
+    ("event_retention_ms", 1, MAX_MS, lambda v: c.ForgetEvents((), v)),
     ("retention_ms", 1, MAX_MS, lambda v: c.Evict((), v)),
     ("instance_gc_ms", 1, MAX_MS, lambda v: c.ForgetInstances((), v)),
     (
@@ -243,6 +252,7 @@ def test_an_owner_cannot_end_a_job_as_anything(outcome: Status) -> None:
         ("targets", lambda ids: c.Evict(tuple(c.Hold(i, 1) for i in ids), Ms(1))),
         ("seen", lambda ids: c.ForgetInstances(tuple((i, StoreMs(0)) for i in ids), Ms(1))),
         ("seen", lambda ids: c.ForgetKeys(tuple(("p", i, "j") for i in ids), Ms(1))),
+        ("job_ids", lambda ids: c.ForgetEvents(tuple(ids), Ms(1))),
     ],
 )
 def test_a_batch_names_each_row_once(name: str, make: Make) -> None:
@@ -272,6 +282,8 @@ def test_a_batch_is_a_tuple_of_one_kind_and_bounded() -> None:
         c.ForgetInstances((("A",),), Ms(1))  # type: ignore[arg-type]
     with pytest.raises(MisuseError, match="seen must hold tuples of 3"):
         c.ForgetKeys((("p", "k"),), Ms(1))  # type: ignore[arg-type]
+    with pytest.raises(MisuseError, match="job_ids must hold str only"):
+        c.ForgetEvents((1,), Ms(1))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

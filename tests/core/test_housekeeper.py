@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from attrs import evolve
+
 from unswept.core import heart as hearts
 from unswept.core import housekeeper as keepers
 from unswept.core.commands import (
@@ -16,10 +18,14 @@ from unswept.core.commands import (
     Enqueue,
     Evict,
     ExpireQueued,
+    ForgetConsumer,
+    ForgetEvents,
     ForgetInstances,
     ForgetKeys,
     Hold,
+    LeaseEvents,
     LookOverdue,
+    ReadEvents,
     Register,
 )
 from unswept.core.heart import Heart, Phase, Pulse
@@ -39,7 +45,9 @@ POLICY: Final = LeasePolicy(
     http_grace_ms=Ms(4_000),
     sweep_interval_ms=Ms(1_600),
     retention_ms=Ms(100_000),
+    event_retention_ms=Ms(50_000),
 )
+KEEPS_EVENTS: Final = evolve(POLICY, event_retention_ms=None)
 WINDOW_MS: Final = 2_400
 FIRST_LOOK: Final = 1_600
 PAUSE_MS: Final = 16_000
@@ -56,8 +64,9 @@ def overdue(
     expirable: tuple[tuple[str, int], ...] = (),
     silent: tuple[tuple[str, StoreMs], ...] = (),
     keys: tuple[tuple[str, str, str], ...] = (),
+    events: tuple[str, ...] = (),
 ) -> Overdue:
-    return Overdue(StoreMs(0), evictable, expirable, silent, keys)
+    return Overdue(StoreMs(0), evictable, expirable, silent, keys, events)
 
 
 OLD: Final = overdue(
@@ -65,6 +74,7 @@ OLD: Final = overdue(
     (("q1", 0), ("q2", 2)),
     (("A", StoreMs(7)),),
     (("p", "k", "j1"),),
+    ("e1", "e2"),
 )
 ALL: Final = (
     Evict((Hold("j1", 1), Hold("j2", 3)), POLICY.retention_ms),
@@ -72,6 +82,7 @@ ALL: Final = (
     ExpireQueued("q2"),
     ForgetInstances((("A", StoreMs(7)),), POLICY.instance_gc_ms),
     ForgetKeys((("p", "k", "j1"),), POLICY.dedup_window_ms),
+    ForgetEvents(("e1", "e2"), Ms(50_000)),
 )
 
 
@@ -98,7 +109,11 @@ def test_the_first_look_comes_after_a_sweep_interval_and_asks_in_batches() -> No
     _, commands = keepers.tick(keeper, steady(FIRST_LOOK), MonoMs(FIRST_LOOK))
     assert commands == (
         LookOverdue(
-            POLICY.retention_ms, POLICY.instance_gc_ms, POLICY.dedup_window_ms, keepers.BATCH
+            POLICY.retention_ms,
+            POLICY.instance_gc_ms,
+            POLICY.dedup_window_ms,
+            keepers.BATCH,
+            POLICY.event_retention_ms,
         ),
     )
 
@@ -130,7 +145,7 @@ def test_nothing_goes_at_first_sight() -> None:
     """However old it is said to be, what is seen for the first time is only remembered."""
     keeper, commands = tell(fresh(), OLD, 1_000_000)
     assert commands == ()
-    assert len(keeper.seen) == 6
+    assert len(keeper.seen) == 8
     assert set(keeper.seen.values()) == {1_000_000}
 
 
@@ -237,15 +252,26 @@ def test_what_goes_goes_in_commands_of_a_bounded_size() -> None:
     ]
 
 
+def test_events_go_in_commands_of_a_bounded_size_too() -> None:
+    """Each names so many jobs at most, for it removes all their events at once."""
+    many = overdue(events=tuple(f"e{number}" for number in range(501)))
+    keeper, _ = tell(fresh(), many, 10_000)
+    _, commands = tell(keeper, many, 10_000 + WINDOW_MS)
+    assert [len(command.job_ids) for command in commands if isinstance(command, ForgetEvents)] == [
+        keepers.AT_ONCE,
+        1,
+    ]
+
+
 class Household:
     """A pure store with some rows in it, and a keeper whose heart never misses a beat."""
 
-    def __init__(self) -> None:
+    def __init__(self, policy: LeasePolicy = KEEPS_EVENTS) -> None:
         self.mono = 0
         self.step = 0
         """How far the store clock is ahead of where it should be."""
         self.store = MemoryStore(lambda: StoreMs(self.mono + self.step))
-        self.keeper = fresh()
+        self.keeper = keepers.begin(policy, MonoMs(0))
         self.sent: list[Command[Any]] = []
         self.store.execute(Register("A"))
         for number in range(3):
@@ -299,6 +325,42 @@ def test_what_is_truly_old_goes_and_its_id_stays_used() -> None:
     reply: Evicted = house.store.execute(evictions[0])
     assert [(row.refusal, row.repeated) for row in reply.answers] == [(None, True)]
     assert house.store.execute(Enqueue("j0")).reason is Refusal.SPENT  # type: ignore[union-attr]
+
+
+def evicted_household() -> Household:
+    """All of one job is gone but its events."""
+    house = Household(POLICY)
+    house.run(125_000)
+    assert house.store.world.forgotten == {}
+    assert house.store.world.ids.keys() - house.store.world.jobs == {"j0"}
+    house.store.execute(Enqueue("newer"))
+    return house
+
+
+def test_old_events_go_after_their_jobs() -> None:
+    """Once their own retention, which begins with the eviction, is past and stood for a window."""
+    house = evicted_household()
+    house.store.execute(LeaseEvents("mail", "R", Ms(1)))
+    house.run(180_000)
+    assert house.store.world.forgotten == {}, "a consumer has not read them"
+    house.store.execute(ForgetConsumer("mail"))
+    house.store.execute(Enqueue("newest"))
+    house.run(260_000)
+    assert house.store.world.forgotten.keys() == {"j0", "late"}
+    told = house.store.execute(ReadEvents()).events
+    assert {event.job_id for event in told} == {"j1", "j2", "newer", "newest"}
+
+
+def test_a_forward_step_of_the_store_clock_that_is_corrected_removes_no_event() -> None:
+    """All look old for one look; when the clock is put right within the window, none goes."""
+    house = evicted_household()
+    house.step = 10**9
+    house.run(house.keeper.next_look_at + 100)
+    assert keepers.Sighting("events", ("j0",)) in house.keeper.seen
+    house.step = 0
+    house.run(house.mono + 10_000)
+    assert not [command for command in house.sent if isinstance(command, ForgetEvents)]
+    assert "j0" in {event.job_id for event in house.store.execute(ReadEvents()).events}
 
 
 def test_more_than_a_batch_goes_batch_by_batch() -> None:

@@ -104,6 +104,7 @@ SMALL = {"heartbeat_interval_ms": H, "lease_ttl_ms": T, "http_grace_ms": 2 * T}
         ("instance_gc_ms", 2 * T, "the greatest ttl"),
         ("local_margin_ms", 24, "greatest ttl / 500"),
         ("retention_ms", 2 * T, "the greatest ttl"),
+        ("event_retention_ms", 2 * T, "the greatest ttl"),
         ("stall_limit_ms", T, "lease_ttl_ms"),
     ],
 )
@@ -144,8 +145,15 @@ FIELDS = [field.name for field in attrs.fields(LeasePolicy)]
 @pytest.mark.parametrize("value", [-1, MAX_MS + 1, True, 2.5, "15", None])
 def test_every_field_is_a_whole_number_of_milliseconds(name: str, value: object) -> None:
     """Neither a negative, a huge, a fractional nor a boolean duration is taken, and it is named."""
+    if (name, value) == ("event_retention_ms", None):
+        return  # events are kept for ever
     with pytest.raises(MisuseError, match=name):
         LeasePolicy(**{name: value})  # type: ignore[arg-type]
+
+
+def test_events_are_kept_for_ever_unless_told_otherwise() -> None:
+    """No event is removed by a policy that does not say so."""
+    assert LeasePolicy().event_retention_ms is None
 
 
 def test_only_the_dedup_window_may_be_zero() -> None:
@@ -175,8 +183,10 @@ def test_detection_of_a_requeueable_job_takes_its_whole_ttl() -> None:
 
 def test_a_design_under_test_may_go_round_the_checks() -> None:
     """`unchecked` takes relations that cannot work, and no field that there is not."""
-    broken = LeasePolicy.unchecked(confirm_after_ms=1, lease_ttl_ms=10)
+    broken = LeasePolicy.unchecked(confirm_after_ms=1, lease_ttl_ms=10, event_retention_ms=2)
     assert (broken.confirm_after_ms, broken.lease_ttl_ms) == (1, 10)
+    assert broken.event_retention_ms == 2
+    assert LeasePolicy.unchecked().event_retention_ms is None
     assert broken.heartbeat_interval_ms == LeasePolicy().heartbeat_interval_ms
     assert broken.flaps_survived() == -1
     with pytest.raises(MisuseError, match="a policy has no confirm_ms"):

@@ -147,8 +147,10 @@ CREATE TABLE {schema}.instances (
     max_held bigint CHECK (max_held >= 1)
 ) WITH (fillfactor = 50);
 
--- One event per transition, written in its transaction and never removed. Numbers are handed out
--- before the commit: they may have gaps, and a lower one may appear after a higher one.
+-- One event per transition, written in its transaction. Numbers are handed out before the commit: they
+-- may have gaps, and a lower one may appear after a higher one. The events of a job that was evicted
+-- long ago may be removed, all of them together and never the newest of all. Their numbers are not used
+-- again.
 CREATE TABLE {schema}.events (
     seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     job_id text COLLATE "C" NOT NULL,
@@ -171,6 +173,9 @@ CREATE TABLE {schema}.events (
     UNIQUE (job_id, epoch, kind)
 );
 
+-- Evictions, the oldest first: each tells of a job whose events may go.
+CREATE INDEX events_evicted ON {schema}.events (at, seq) WHERE kind = 'evict';
+
 -- Who reads the events, and how far: a position, and the lease under which it moves.
 CREATE TABLE {schema}.consumers (
     name text COLLATE "C" PRIMARY KEY,
@@ -190,6 +195,9 @@ CREATE TABLE {schema}.dead_letters (
     error text COLLATE "C" NOT NULL,
     PRIMARY KEY (consumer, number)
 );
+
+-- Whether an event is anybody's dead letter.
+CREATE INDEX dead_letters_number ON {schema}.dead_letters (number);
 
 -- Interned sets of labels, each a sorted JSON array; set 0 is the empty one. None is ever removed: a
 -- claim looks for jobs set by set.

@@ -140,7 +140,9 @@ CREATE TABLE unswept_instances (
     max_held INTEGER CHECK (max_held >= 1)
 ) STRICT, WITHOUT ROWID;
 
--- One event per transition, written in its transaction, numbered without a gap, never removed.
+-- One event per transition, written in its transaction and numbered without a gap. The events of a
+-- job that was evicted long ago may be removed, all of them together and never the newest of all. Their
+-- numbers are not used again.
 CREATE TABLE unswept_events (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
     job_id TEXT NOT NULL,
@@ -164,6 +166,9 @@ CREATE TABLE unswept_events (
     UNIQUE (job_id, epoch, kind)
 ) STRICT;
 
+-- Evictions, the oldest first: each tells of a job whose events may go.
+CREATE INDEX unswept_events_evicted ON unswept_events (at, seq) WHERE kind = 'evict';
+
 -- Who reads the events, and how far: a position, and the lease under which it moves.
 CREATE TABLE unswept_consumers (
     name TEXT NOT NULL PRIMARY KEY,
@@ -183,6 +188,9 @@ CREATE TABLE unswept_dead_letters (
     error TEXT NOT NULL,
     PRIMARY KEY (consumer, number)
 ) STRICT, WITHOUT ROWID;
+
+-- Whether an event is anybody's dead letter.
+CREATE INDEX unswept_dead_letters_number ON unswept_dead_letters (number);
 
 -- Interned sets of labels, each a sorted JSON array; set 0 is the empty one. None is ever removed: a
 -- claim looks for jobs set by set.

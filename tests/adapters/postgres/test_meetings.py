@@ -33,6 +33,8 @@ from unswept.core.replies import (
     Accepted,
     Answer,
     Claimed,
+    EventsLeased,
+    Forgotten,
     Found,
     Joined,
     Refused,
@@ -391,6 +393,92 @@ def test_a_reader_of_events_misses_none(
     second = store.execute(c.ReadEvents(after=first.next_after))
     read = [event.job_id for event in (*first.events, *second.events)]
     assert sorted(read) == ["quick", "slow"]
+
+
+def evicted_long_ago(store: PostgresStore, clock: ServerClock, *job_ids: str) -> None:
+    """Jobs of which only three events each are left, which are past their retention."""
+    for job_id in job_ids:
+        store.execute(c.Enqueue(job_id))
+        store.execute(c.RequestCancel(job_id))
+    clock.now += RETENTION + 1
+    holds = tuple(c.Hold(job_id, 1) for job_id in job_ids)
+    assert {answer.refusal for answer in store.execute(c.Evict(holds, RETENTION)).answers} == {None}
+    store.execute(c.Enqueue("newer"))
+    clock.now += RETENTION + 1
+
+
+def test_events_are_removed_once(
+    stores: list[PostgresStore], connect: Connect, postgres_schema: str
+) -> None:
+    """Of several who remove the same at once, in whichever order, one says of each that it did."""
+    ids = [f"j{number:02}" for number in range(40)]
+    evicted_long_ago(stores[0], ServerClock(connect(), postgres_schema), *ids)
+    removals = [c.ForgetEvents(tuple(order), RETENTION) for order in (ids, ids[::-1]) * 2]
+    said = at_once(
+        *(partial(store.execute, each) for store, each in zip(stores, removals, strict=True))
+    )
+    assert sum(reply.count for reply in said) == len(ids)
+    assert [event.job_id for event in events_of(stores[0])] == ["newer"]
+
+
+@pytest.mark.parametrize("end", ["commit", "rollback"])
+def test_an_event_under_way_is_not_lost_while_others_are_removed(
+    end: str, store: PostgresStore, clock: ServerClock, connect: Connect, postgres_schema: str
+) -> None:
+    """Its number is lower than theirs, and its transaction has been open for longer than they are
+    kept; whoever reads finds it as soon as it is committed."""
+    slow = connect()
+    slow.begin()
+    slow.execute(postgres_schema, c.Enqueue("slow"))
+    evicted_long_ago(store, clock, "j")
+    assert store.execute(c.ForgetEvents(("j", "slow"), RETENTION)).count == 1
+    assert store.execute(c.ReadEvents()).events == ()
+    getattr(slow, end)()
+    committed = ["slow"] if end == "commit" else []
+    assert [event.job_id for event in events_of(store)] == [*committed, "newer"]
+
+
+@pytest.mark.parametrize("end", ["commit", "rollback"])
+def test_a_removal_goes_by_what_consumers_have_acknowledged(
+    end: str, store: PostgresStore, clock: ServerClock, connect: Connect, postgres_schema: str
+) -> None:
+    """An acknowledgement that is not committed counts for nothing, and is not waited for."""
+    evicted_long_ago(store, clock, "j")
+    store.execute(c.LeaseEvents("mail", "a", Ms(1_000)))
+    forget = c.ForgetEvents(("j",), RETENTION)
+    other = connect()
+    other.begin()
+    other.execute(postgres_schema, c.Acknowledge("mail", 1, 4))
+    assert store.execute(forget).count == 0
+    getattr(other, end)()
+    assert store.execute(forget).count == (end == "commit")
+
+
+@pytest.mark.parametrize("end", ["commit", "rollback"])
+def test_a_lease_that_meets_its_consumers_end_begins_anew(
+    end: str,
+    store: PostgresStore,
+    clock: ServerClock,
+    connect: Connect,
+    observer: Observer,
+    postgres_schema: str,
+) -> None:
+    """Or goes on where the consumer was, if it was not forgotten after all."""
+    store.execute(c.Enqueue("j"))
+    store.execute(c.LeaseEvents("mail", "a", Ms(1)))
+    store.execute(c.Acknowledge("mail", 1, 1, last=True))
+    other = connect()
+    other.begin()
+    assert other.execute(postgres_schema, c.ForgetConsumer("mail")) == Forgotten(clock(), 1)
+    work = Meanwhile(lambda: store.execute(c.LeaseEvents("mail", "b", Ms(1_000))))
+    assert observer.sees_wait(work, other)
+    getattr(other, end)()
+    leased = work.result()
+    assert isinstance(leased, EventsLeased)
+    assert (leased.token, leased.position) == ((1, 0) if end == "commit" else (2, 1))
+    refused = store.execute(c.ForgetConsumer("mail"))
+    assert isinstance(refused, Refused)
+    assert refused.reason is Refusal.LEASED
 
 
 # Everything at once -----------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from unswept.adapters.postgres import PostgresStore
 from unswept.adapters.postgres.dialect import PostgresDialect
 from unswept.adapters.sql.queries import Queries
 from unswept.core import commands as c
+from unswept.core.units import Ms
 
 FINISHED = 30_000
 
@@ -35,6 +36,19 @@ def filled(store: PostgresStore, connect: Connect) -> Session:
     return session
 
 
+@pytest.fixture
+def told(store: PostgresStore, connect: Connect) -> Session:
+    """Many jobs that were evicted, a few of them long ago."""
+    session = connect()
+    session.run(
+        f"INSERT INTO {store.schema}.events (job_id, epoch, kind, at, status, beats, forced)"
+        f" SELECT 'j' || n, 1, kind, n, 'completed', 1, 0 FROM generate_series(1, {FINISHED}) AS n,"
+        f" unnest(ARRAY['admit', 'start', 'complete', 'evict']) AS kind"
+    )
+    session.run(f"VACUUM ANALYZE {store.schema}.events")
+    return session
+
+
 def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield plan
     for child in plan.get("Plans", ()):
@@ -42,13 +56,14 @@ def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def indexes(session: Session, sql: str, **params: Any) -> set[str]:
-    """The indexes that a statement goes through to the table of jobs; a scan of all of it fails."""
+    """The indexes that a statement goes through; a scan of all jobs or all events fails."""
     explained = session.value(f"EXPLAIN (FORMAT JSON) {sql}", **params)
     if isinstance(explained, str):
         explained = json.loads(explained)
     found = set()
     for node in nodes(explained[0]["Plan"]):
-        assert not (node["Node Type"] == "Seq Scan" and node["Relation Name"] == "jobs"), sql
+        whole = node["Node Type"] == "Seq Scan" and node["Relation Name"] in ("jobs", "events")
+        assert not whole, sql
         found.add(node.get("Index Name", ""))
     return found - {""}
 
@@ -93,3 +108,16 @@ def test_counts_go_by_what_is_open(filled: Session, store: PostgresStore) -> Non
     assert indexes(filled, q.count_jobs) == {"jobs_waiting", "jobs_owned", "jobs_orphaned"}
     counted = store.execute(c.Count())
     assert (counted.total.waiting, counted.total.held, counted.total.orphaned) == (50, 100, 0)
+
+
+def test_old_events_are_found_by_their_evictions(told: Session, store: PostgresStore) -> None:
+    """Neither the look nor the removal reads an event that is not due."""
+    q = Queries(PostgresDialect(store.schema))
+    due = {"newest": 4 * FINISHED, "behind": 4 * FINISHED, "event_retention_ms": 10, "now": 1_000}
+    by_job = "events_job_id_epoch_kind_key"
+    assert "events_evicted" in indexes(told, q.past_events, **due, rows=5_000)
+    assert by_job in indexes(told, q.forget_events, **due, id="j7")
+    assert "events_pkey" in indexes(told, q.how_far)
+    looked = store.execute(c.LookOverdue(Ms(1), Ms(1), Ms(1), 10, Ms(1)))
+    assert looked.events == tuple(f"j{number}" for number in range(1, 11))
+    assert store.execute(c.ForgetEvents(looked.events, Ms(1))).count == 10

@@ -22,6 +22,7 @@ TERMS = (
 )
 LABELS = ((), (), ("x",), ("y",), ("y", "x"))
 RETENTION = Ms(60)
+EVENT_RETENTION = Ms(20)
 
 
 class Drawer:
@@ -51,11 +52,18 @@ class Drawer:
         if dice < 0.75:
             return now + self.random.randint(1, 4)
         if dice < 0.9:
-            edge = self.edge(now, getattr(command, "job_id", None) or self.job_id())
+            edge = self.edge(now, self.meant(command))
             return max(0, edge + self.random.randint(-1, 1))
         if dice < 0.95:
             return now + self.random.randint(20, 80)
         return max(0, now - self.random.randint(1, 40))
+
+    def meant(self, command: c.Command[Any]) -> str:
+        """A job that the command may be about."""
+        waiting = [i for i in self.world.waiting if self.world.jobs[i].not_before is not None]
+        if isinstance(command, c.Claim) and waiting:
+            return self.random.choice(waiting)
+        return getattr(command, "job_id", None) or self.job_id()
 
     def edge(self, now: int, job_id: str) -> int:
         """Some time that a rule compares with."""
@@ -256,6 +264,17 @@ def _forget_keys(d: Drawer) -> c.ForgetKeys:
     return c.ForgetKeys((*seen, ("nobody", "k", "j")), Ms(25))
 
 
+def _look_overdue(d: Drawer) -> c.LookOverdue:
+    events = d.random.choice((None, EVENT_RETENTION))
+    return c.LookOverdue(RETENTION, Ms(50), Ms(25), d.random.choice((1, 100)), events)
+
+
+def _forget_events(d: Drawer) -> c.ForgetEvents:
+    evicted = sorted({*d.world.ids} - {*d.world.jobs} - {*d.world.forgotten})
+    some = {*d.some(), *d.random.sample(evicted, min(9, len(evicted)))}
+    return c.ForgetEvents((*sorted(some), "nobody"), EVENT_RETENTION)
+
+
 def _read_output(d: Drawer) -> c.ReadOutput:
     job_id = d.job_that(lambda job: len(d.world.output.get(job.id, ())) > 1)
     epoch = d.random.choice((None, d.epoch(job_id)))
@@ -317,15 +336,17 @@ _DRAW: dict[type[c.Command[Any]], Callable[[Drawer], c.Command[Any]]] = {
     c.Suspects: _suspects,
     c.Delay: _delay,
     c.Sweep: _sweep,
-    c.LookOverdue: lambda d: c.LookOverdue(RETENTION, Ms(50), Ms(25), d.random.choice((1, 100))),
+    c.LookOverdue: _look_overdue,
     c.Evict: _evict,
     c.ForgetInstances: _forget_instances,
     c.ForgetKeys: _forget_keys,
+    c.ForgetEvents: _forget_events,
     c.Find: lambda d: c.Find(d.job_id()),
     c.ReadRequest: lambda d: c.ReadRequest(d.job_id()),
     c.ReadOutput: _read_output,
     c.LeaseEvents: lambda d: c.LeaseEvents(d.consumer(), d.owner(), Ms(d.random.randint(1, 30))),
     c.Acknowledge: _acknowledge,
+    c.ForgetConsumer: lambda d: c.ForgetConsumer(d.consumer()),
     c.ListConsumers: lambda d: c.ListConsumers(),
     c.ReadDeadLetters: lambda d: c.ReadDeadLetters("k1", 0, d.random.choice((1, 9))),
     c.Count: lambda d: c.Count(d.random.choice((None, ("p1", "none"), ("",)))),
@@ -345,7 +366,9 @@ _READERS = (
 )
 _WEIGHT = {
     **dict.fromkeys(_READERS, 0.5),
-    **dict.fromkeys((c.Deregister, c.ForgetInstances, c.ForgetKeys), 0.3),
+    c.LookOverdue: 1.0,
+    **dict.fromkeys((c.Deregister, c.ForgetInstances, c.ForgetKeys, c.ForgetConsumer), 0.3),
+    c.ForgetEvents: 0.6,
     c.RequestCancel: 1.0,
     c.Withdraw: 0.5,
     **dict.fromkeys((c.Requeue, c.Settle, c.Complete, c.Release, c.Output), 1.5),
@@ -382,7 +405,7 @@ def _said(reply: Any) -> Iterator[str]:
     elif isinstance(reply, r.SuspectsPage):
         yield ("more" if reply.more else "some") if reply.suspects else "none"
     elif isinstance(reply, r.Overdue):
-        for kind in ("evictable", "expirable", "silent", "keys"):
+        for kind in ("evictable", "expirable", "silent", "keys", "events"):
             if getattr(reply, kind):
                 yield kind
     elif isinstance(reply, r.Forgotten):

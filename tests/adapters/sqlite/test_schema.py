@@ -210,6 +210,23 @@ BY_ID = "sqlite_autoindex_unswept_jobs_1 (id=?)"
         ),
         ("evictable", ["unswept_jobs_ended (finished_at<?)"]),
         ("expirable", ["unswept_jobs_expirable (queue_deadline<?)"]),
+        (
+            "past_events",
+            [
+                "unswept_events_evicted (at<?)",
+                "sqlite_autoindex_unswept_events_1 (job_id=?)",
+                "unswept_dead_letters_number (number=?)",
+            ],
+        ),
+        (
+            "forget_events",
+            [
+                "sqlite_autoindex_unswept_events_1 (job_id=?)",
+                "sqlite_autoindex_unswept_events_1 (job_id=?)",
+                "sqlite_autoindex_unswept_events_1 (job_id=?)",
+                "unswept_dead_letters_number (number=?)",
+            ],
+        ),
         ("renew_holds", [BY_ID]),
         ("find_event", ["sqlite_autoindex_unswept_events_1 (job_id=? AND epoch=? AND kind=?)"]),
         ("read_events", ["PRIMARY KEY (rowid>?)"]),
@@ -225,7 +242,8 @@ def test_a_query_goes_by_its_index(
 def goes_by(database: sqlite3.Connection, sql: str, indexes: list[str]) -> None:
     params = dict.fromkeys(re.findall(r":(\w+)", sql), 1)
     steps = database.execute(f"EXPLAIN QUERY PLAN {sql}", params).fetchall()
-    ours = [step[3] for step in steps if "json_each" not in step[3]]
+    aside = ("json_each", "SUBQUERY")
+    ours = [step[3] for step in steps if not any(word in step[3] for word in aside)]
     assert len(ours) == len(indexes), ours
     for step, index in zip(ours, indexes, strict=True):
         assert step.startswith("SEARCH"), ours
