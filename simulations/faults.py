@@ -255,7 +255,7 @@ class Crash(Fault):
         if living:
             victim = run.rng.choice(living)
             run.kill(victim)
-            run.timeline.after(run.rng.randint(1, 300) * _SECOND, run.boot, victim.host)
+            run.timeline.after(run.rng.randint(1, 300) * _SECOND, run.boot_like, victim)
 
 
 class Drain(Fault):
@@ -271,7 +271,7 @@ class Drain(Fault):
         if living:
             leaver = run.rng.choice(living)
             leaver.run(leaver.drain)
-            run.boot(leaver.host)
+            run.boot_like(leaver)
 
 
 class Loss(Fault):
