@@ -6,12 +6,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import log
 from random import Random
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from attrs import define, field
 
 from unswept.core import commands as c
 from unswept.core.heart import Act
+from unswept.core.job import OnOrphan
+from unswept.core.lease import RequeueRule
 from unswept.core.units import MonoMs
 from unswept.simulations.designs import Design
 from unswept.simulations.marks import Mark
@@ -159,9 +161,21 @@ class Actor:
         """The process has just begun to run on."""
 
 
+_POLICIES: Final = {
+    RequeueRule.ALLOWED: (OnOrphan.MARK, OnOrphan.REQUEUE, OnOrphan.REQUEUE, OnOrphan.FAIL),
+    RequeueRule.NEVER: (OnOrphan.MARK, OnOrphan.MARK, OnOrphan.FAIL, OnOrphan.HOLD),
+}
+
+
 def pause(rng: Random, mean_ms: float) -> int:
     """How long until something happens that happens at random, every `mean_ms` on average."""
     return 1 + int(-log(1.0 - rng.random()) * mean_ms)
+
+
+def drawn_policy(rng: Random, requeue: RequeueRule) -> tuple[OnOrphan, int | None]:
+    """What is to become of a job that is orphaned, and how often it may be begun."""
+    on_orphan = rng.choice(_POLICIES[requeue])
+    return on_orphan, rng.randint(1, 3) if on_orphan is OnOrphan.REQUEUE else None
 
 
 def unheeded(reply: Any, sent_at: MonoMs) -> None:

@@ -16,7 +16,7 @@ from unswept.simulations.actor import Actor, Host, Surroundings, pause, unheeded
 from unswept.simulations.marks import Mark
 
 PATIENCE_MS: Final = 5_000
-CANCEL_EVERY_MS: Final = 180_000
+CANCEL_EVERY_MS: Final = 120_000
 COUNT_EVERY_MS: Final = 300_000
 _MINUTE: Final = 60_000
 
@@ -69,7 +69,7 @@ class Authority(Actor):
         rng, active = self.world.rng, self._active()
         held = [j for j in active if j.lease.status is Status.QUEUED and j.lease.owner is not None]
         if active:
-            unwanted = rng.choice(held if held and rng.random() < 0.5 else active)
+            unwanted = rng.choice(held if held and rng.random() < 0.8 else active)
             self.call(c.RequestCancel(unwanted.id), unheeded)
         self.later(pause(rng, CANCEL_EVERY_MS), self._cancel)
 

@@ -18,7 +18,7 @@ from unswept.simulations.marks import Mark
 
 PATIENCE_MS: Final = 5_000
 LEASE_MS: Final = Ms(60_000)
-POLL_MS: Final = 45_000
+POLL_MS: Final = 90_000
 BATCH: Final = 20
 TRIES: Final = 3
 """How often an event that fails is tried before it is made a dead letter."""
@@ -57,9 +57,11 @@ class Consumer(Actor):
     ) -> None:
         """It reads nothing yet."""
         super().__init__(name, host, world, PATIENCE_MS)
+        self.at_work = False
+        """It has read events and not acknowledged them yet: the worst moment to be lost."""
         self._watcher = world
         self._reads_for = reads_for
-        self._handler = handler
+        self.handler = handler
 
     def begin(self) -> None:
         """Look for events from time to time."""
@@ -84,6 +86,7 @@ class Consumer(Actor):
         self.call(read, lambda page, sent_at: self._read(Batch(reply, page.events)))
 
     def _read(self, batch: Batch) -> None:
+        self.at_work = bool(batch.events)
         if not batch.events:
             self._later()
         elif self.world.design.acknowledges_first:
@@ -98,7 +101,7 @@ class Consumer(Actor):
         if self._fails(number):
             self._failed(batch, number)
             return
-        self._handler(batch.events[index])
+        self.handler(batch.events[index])
         self._watcher.handled(self._reads_for, number)
         takes = self.world.rng.randint(1, 2_000)
         if index + 1 < len(batch.events):
@@ -132,6 +135,7 @@ class Consumer(Actor):
         self.call(command, lambda reply, sent_at: self._acknowledged(reply, then))
 
     def _acknowledged(self, reply: r.Acknowledged | r.Refused, then: Callable[[], None]) -> None:
+        self.at_work = False
         if isinstance(reply, r.Refused):
             self.world.sometimes(Mark.ACKNOWLEDGED_TOO_LATE)
             self._later()

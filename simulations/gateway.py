@@ -18,11 +18,11 @@ from unswept.core.limiter import Limiter, Limits, Verdict
 from unswept.core.policy import LeasePolicy
 from unswept.core.units import MonoMs
 from unswept.core.values import Request
-from unswept.simulations.actor import Host, pause, unheeded
+from unswept.simulations.actor import Host, drawn_policy, pause, unheeded
 from unswept.simulations.instance import Doing, Instance, Task, World
 from unswept.simulations.marks import Mark
 
-LIMITS: Final = Limits(max_running=6, max_queued=3)
+LIMITS: Final = Limits(max_running=4, max_queued=2)
 _PEOPLE_EVERY_MS: Final = 90_000
 
 
@@ -67,6 +67,7 @@ class Gateway(Instance):
             self.world.sometimes(Mark.SATURATED)
             return
         self.tasks[task.job_id] = task
+        on_orphan, max_attempts = drawn_policy(self.world.rng, task.requeue)
         admit = c.Admit(
             task.job_id,
             self.name,
@@ -75,6 +76,8 @@ class Gateway(Instance):
             task.requeue,
             request,
             self.policy.dedup_window_ms,
+            on_orphan=on_orphan,
+            max_attempts=max_attempts,
         )
         self.call(
             admit,

@@ -8,12 +8,12 @@ from typing import Any, Final
 
 from unswept.core import commands as c
 from unswept.core import replies as r
-from unswept.core.job import OnOrphan, Transport
+from unswept.core.job import Transport
 from unswept.core.lease import TERMINAL, RequeueRule
 from unswept.core.refusal import Refusal
 from unswept.core.units import StoreMs
 from unswept.core.values import Request
-from unswept.simulations.actor import Actor, Host, Surroundings, pause, unheeded
+from unswept.simulations.actor import Actor, Host, Surroundings, drawn_policy, pause, unheeded
 from unswept.simulations.marks import Mark
 
 PATIENCE_MS: Final = 5_000
@@ -21,10 +21,6 @@ JOB_EVERY_MS: Final = 45_000
 """How often it has a job, on average."""
 _MINUTE: Final = 60_000
 
-_POLICIES: Final = {
-    RequeueRule.ALLOWED: (OnOrphan.MARK, OnOrphan.REQUEUE, OnOrphan.REQUEUE, OnOrphan.FAIL),
-    RequeueRule.NEVER: (OnOrphan.MARK, OnOrphan.FAIL, OnOrphan.HOLD),
-}
 _LABELS: Final = ((), (), ("cpu",), ("gpu",), ("gpu", "cpu"))
 _PARTITIONS: Final = ("", "", "", "night")
 
@@ -60,7 +56,7 @@ class Producer(Actor):
         rng, now = self.world.rng, self._store_at
         self._jobs += 1
         requeue = RequeueRule.ALLOWED if rng.random() < 0.7 else RequeueRule.NEVER
-        on_orphan = rng.choice(_POLICIES[requeue])
+        on_orphan, max_attempts = drawn_policy(rng, requeue)
         deadline = now is not None and rng.random() < 0.25
         waits = now is not None and rng.random() < 0.1
         return c.Enqueue(
@@ -74,7 +70,7 @@ class Producer(Actor):
             StoreMs(now + rng.randint(1, 5 * _MINUTE)) if now and waits else None,
             rng.choice(_LABELS),
             on_orphan,
-            rng.randint(1, 3) if on_orphan is OnOrphan.REQUEUE else None,
+            max_attempts,
         )
 
     def _enqueue(self, enqueue: c.Enqueue, answer: Callable[[c.Enqueue, Any], None]) -> None:

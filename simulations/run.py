@@ -4,6 +4,7 @@ virtual time and judged."""
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from random import Random
 from typing import Any, Final
 
@@ -22,7 +23,7 @@ from unswept.core.sweeper import window_ms
 from unswept.core.units import MonoMs, Ms
 from unswept.core.values import Cause, Event
 from unswept.core.world import Change, Decision, Table
-from unswept.simulations.actor import Host, pause
+from unswept.simulations.actor import Actor, Host, pause
 from unswept.simulations.authority import Authority
 from unswept.simulations.consumer import Consumer
 from unswept.simulations.designs import DESIGNS, Design
@@ -57,12 +58,12 @@ QUICK: Final = LeasePolicy(
     http_grace_ms=Ms(120_000),
     retention_ms=Ms(1_200_000),
     dedup_window_ms=Ms(300_000),
+    breaker=Breaker.SHADOW,
 )
-"""Three times as quick: instances with different policies share a store."""
-FLEET: Final = evolve(
-    DEFAULT, first_beat_ttl_ms=Ms(45_000), sweep_interval_ms=Ms(60_000), breaker=Breaker.SHADOW
-)
-"""A runner's: a claim that is not beaten soon is over soon; a breaker that only says so."""
+"""Three times as quick: instances with different policies share a store. Its breaker only says that
+it trips."""
+FLEET: Final = evolve(DEFAULT, first_beat_ttl_ms=Ms(45_000), sweep_interval_ms=Ms(60_000))
+"""A runner's: a claim that is not beaten soon is over soon; and it seldom looks for suspects."""
 PATIENT: Final = evolve(FLEET, breaker=Breaker.DEFER)
 """Another runner's: its breaker lets sweeps wait."""
 
@@ -156,13 +157,14 @@ class Run:
         self._stamped: dict[str, int] = {}
         self._unlocked: dict[str, int] = {}
         self._booted = 0
-        self.consumers: list[Consumer] = []
+        self.clients: list[Actor] = []
+        """Whoever deals with the fleet: producer, authority and consumers."""
         for index in range(settings.instances):
             self.timeline.after(index * 100, self._boot_gateway, self._host(index))
         for index in range(settings.runners):
             self.timeline.after(50 + index * 100, self._boot_runner, self._host(index))
         if settings.runners:
-            self._begin_dealing()
+            self._boot_clients()
         for fault in faults:
             self._schedule(fault)
         self.timeline.after(_LOOK_EVERY, self._look_for_neglect)
@@ -209,19 +211,25 @@ class Run:
         """The instances whose process is there."""
         return [instance for instance in self.instances if instance.alive]
 
-    def boot_like(self, instance: Instance) -> None:
-        """A new instance of the same kind starts on the same host, under a new id."""
-        if isinstance(instance, Runner):
-            self._boot_runner(instance.host)
+    def consumers(self) -> list[Consumer]:
+        """The consumers whose process is there."""
+        return [each for each in self.clients if isinstance(each, Consumer) and each.alive]
+
+    def boot_like(self, actor: Actor) -> None:
+        """Another of the same kind starts on the same host, under a new name."""
+        if isinstance(actor, Consumer):
+            self._boot_consumer(actor.host, actor.handler)
+        elif isinstance(actor, Runner):
+            self._boot_runner(actor.host)
         else:
-            self._boot_gateway(instance.host)
+            self._boot_gateway(actor.host)
 
     def _boot_gateway(self, host: Host) -> None:
         policy = self._policy((DEFAULT, DEFAULT, QUICK))
         self._boot(Gateway(self._name("i"), host, policy, self))
 
     def _boot_runner(self, host: Host) -> None:
-        policy = self._policy((FLEET, FLEET, PATIENT, QUICK))
+        policy = self._policy((FLEET, PATIENT))
         self._boot(Runner(self._name("r"), host, policy, self.rng.choice(KINDS), self))
 
     def _policy(self, policies: tuple[LeasePolicy, ...]) -> LeasePolicy:
@@ -562,21 +570,24 @@ class Run:
     def _host(self, index: int) -> Host:
         return self.hosts[index % len(self.hosts)]
 
-    def _begin_dealing(self) -> None:
-        """Whoever has to do with the fleet, but for the runners themselves."""
-        authority = Authority("authority", self.hosts[0], self, self._active)
+    def _boot_clients(self) -> None:
+        host = self.hosts[0]
+        authority = Authority("authority", host, self, self._active)
+        producer = Producer("producer", host, self)
         authority.begin()
-        Producer("producer", self.hosts[0], self).begin()
+        producer.begin()
+        self.clients = [authority, producer]
         for index in range(CONSUMERS):
-            self._boot_consumer(self._host(index), authority)
+            self._boot_consumer(self._host(index), authority.hear)
 
     def _active(self) -> list[Job]:
         world = self.server.pure.world
         return [world.jobs[job_id] for job_id in sorted((*world.owned, *world.waiting))]
 
-    def _boot_consumer(self, host: Host, authority: Authority) -> None:
-        consumer = Consumer(self._name("c"), host, self, "authority", authority.hear)
-        self.consumers = [*(other for other in self.consumers if other.alive), consumer]
+    def _boot_consumer(self, host: Host, handler: Callable[[Event], None]) -> None:
+        consumer = Consumer(self._name("c"), host, self, "authority", handler)
+        self.clients = [*(client for client in self.clients if client.alive), consumer]
+        self.note(f"{consumer.name} boots on {host.name}, a consumer")
         consumer.begin()
 
 
