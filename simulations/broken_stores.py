@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from attrs import evolve
 
 from unswept.core import commands as c
 from unswept.core import replies as r
-from unswept.core.job import Job, OnOrphan
+from unswept.core.job import Job
 from unswept.core.lease import ACTIVE, Kind, Status
 from unswept.core.records import changed
 from unswept.core.units import StoreMs
@@ -30,23 +30,16 @@ def forgetful(world: World, command: c.Command[Any], now: StoreMs) -> Decision[A
 
 def cancel_blind(world: World, command: c.Command[Any], now: StoreMs) -> Decision[Any]:
     """A cancel of a queued job is noted on its row, and a claim does not look at it."""
-    waiting = [world.jobs[job_id] for job_id in world.waiting]
     if isinstance(command, c.RequestCancel) and command.job_id in world.waiting:
         return _noted(world.jobs[command.job_id], now)
-    if isinstance(command, c.Claim):
-        asked = {job.id: job for job in waiting if job.lease.cancel_requested_at is not None}
-        unasked = {
-            job_id: _with_lease(job, cancel_requested_at=None) for job_id, job in asked.items()
-        }
-        decision = decide(_with_jobs(world, unasked), command, now)
-        times = {job_id: job.lease.cancel_requested_at for job_id, job in asked.items()}
-        return _edited(
-            decision,
-            lambda job: (
-                _with_lease(job, cancel_requested_at=times[job.id]) if job.id in times else job
-            ),
-        )
-    return decide(world, command, now)
+    if not isinstance(command, c.Claim):
+        return decide(world, command, now)
+    times = {job_id: world.jobs[job_id].lease.cancel_requested_at for job_id in world.waiting}
+    unasked = {
+        job_id: _with_lease(world.jobs[job_id], cancel_requested_at=None) for job_id in times
+    }
+    decision = decide(_with_jobs(world, unasked), command, now)
+    return _edited(decision, lambda job: _with_lease(job, cancel_requested_at=times[job.id]))
 
 
 def _noted(job: Job, now: StoreMs) -> Decision[Any]:
@@ -104,18 +97,24 @@ def endless(world: World, command: c.Command[Any], now: StoreMs) -> Decision[Any
     """A sweep requeues a job however often it has been begun."""
     if not isinstance(command, c.Sweep):
         return decide(world, command, now)
-    jobs = {target.job_id: world.jobs.get(target.job_id) for target in command.targets}
-    bounds = {
-        job_id: job.max_attempts
-        for job_id, job in jobs.items()
-        if job is not None and job.on_orphan is OnOrphan.REQUEUE
-    }
+    bounds = {job_id: world.jobs[job_id].max_attempts for job_id in world.owned}
     unbound = {job_id: changed(world.jobs[job_id], max_attempts=None) for job_id in bounds}
     decision = decide(_with_jobs(world, unbound), command, now)
-    return _edited(
-        decision,
-        lambda job: changed(job, max_attempts=bounds[job.id]) if job.id in bounds else job,
-    )
+    return _edited(decision, lambda job: changed(job, max_attempts=bounds[job.id]))
+
+
+def blanket_sweep(world: World, sweeper: str, now: StoreMs) -> tuple[c.Sweep, Decision[Any]]:
+    """Every active job that has an owner is orphaned, whatever its lease says."""
+    jobs = [world.jobs[job_id] for job_id in sorted(world.owned)]
+    changes, events = [], []
+    for job in jobs:
+        lease = changed(job.lease, status=Status.ORPHANED, deadline=None)
+        changes.append(Change(Table.JOBS, job.id, changed(job, lease=lease, orphaned_at=now)))
+        event = Event(job.id, lease.epoch, Kind.ORPHAN, now, lease.status, lease.owner)
+        events.append(changed(event, actor=sweeper, beats=lease.beats))
+    targets = tuple(c.Target(job.id, job.lease.epoch, job.lease.beats, now) for job in jobs)
+    reply = r.Swept(now, tuple(r.SweepAnswer(job.id, None) for job in jobs))
+    return c.Sweep(sweeper, targets), Decision(reply, tuple(changes), tuple(events))
 
 
 def _with_lease(job: Job, **fields: Any) -> Job:
@@ -126,7 +125,7 @@ def _with_jobs(world: World, jobs: Mapping[str, Job]) -> World:
     return evolve(world, jobs={**world.jobs, **jobs}) if jobs else world
 
 
-def _edited(decision: Decision[Any], edit: Any) -> Decision[Any]:
+def _edited(decision: Decision[Any], edit: Callable[[Job], Job]) -> Decision[Any]:
     changes = tuple(
         change._replace(row=edit(change.row))
         if change.table is Table.JOBS and change.row

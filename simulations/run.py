@@ -18,13 +18,12 @@ from unswept.core.heart import Phase
 from unswept.core.job import Job, Transport
 from unswept.core.lease import Kind, RequeueRule, Status
 from unswept.core.policy import Breaker, LeasePolicy
-from unswept.core.records import changed
 from unswept.core.sweeper import window_ms
 from unswept.core.units import MonoMs, Ms
 from unswept.core.values import Cause, Event
-from unswept.core.world import Change, Decision, Table
 from unswept.simulations.actor import Actor, Host, pause
 from unswept.simulations.authority import Authority
+from unswept.simulations.broken_stores import blanket_sweep
 from unswept.simulations.consumer import Consumer
 from unswept.simulations.designs import DESIGNS, Design
 from unswept.simulations.faults import FAULTS, Fault, weather_of
@@ -267,29 +266,9 @@ class Run:
     def blanket_sweep(self, instance: Instance) -> None:
         """What the blanket start-up sweep does to the store, past every guard."""
         world, now = self.server.pure.world, self.server.clock()
-        jobs = [world.jobs[job_id] for job_id in sorted(world.owned)]
-        if self.server.down or self.server.table_locks or not jobs:
+        if self.server.down or self.server.table_locks or not world.owned:
             return
-        changes = []
-        events = []
-        for job in jobs:
-            lease = changed(job.lease, status=Status.ORPHANED, deadline=None)
-            changes.append(Change(Table.JOBS, job.id, changed(job, lease=lease, orphaned_at=now)))
-            event = Event(
-                job.id,
-                lease.epoch,
-                Kind.ORPHAN,
-                now,
-                lease.status,
-                lease.owner,
-                actor=instance.name,
-                beats=lease.beats,
-            )
-            events.append(event)
-        targets = tuple(c.Target(j.id, j.lease.epoch, j.lease.beats, now) for j in jobs)
-        sweep = c.Sweep(instance.name, targets)
-        reply = r.Swept(now, tuple(r.SweepAnswer(job.id, None) for job in jobs))
-        decision = Decision(reply, tuple(changes), tuple(events))
+        sweep, decision = blanket_sweep(world, instance.name, now)
         envelope = Envelope(instance.name, sweep, instance.host.clock(), lambda _: None)
         self.server.carry_out(sweep, decision, envelope)
 

@@ -559,26 +559,26 @@ def _claimed_sooner(job: Job) -> tuple[int, int, str]:
 
 
 def _f2(step: Step) -> str | None:
-    for before, orphan in _orphaned(step):
+    for before, _ in _orphaned(step):
         after = step.after(before.id)
         ends = Status.ORPHANED if after is None else after.lease.status
-        expected = _by_its_policy(orphan)
+        expected = _by_its_policy(before)
         if ends is not expected:
             return (
-                f"{before.id}, attempt {orphan.attempts} of {orphan.max_attempts}, was orphaned "
-                f"and is {ends}; its policy is {orphan.on_orphan}, so that it had to be {expected}"
+                f"{before.id}, attempt {before.attempts} of {before.max_attempts}, was orphaned "
+                f"and is {ends}; its policy is {before.on_orphan}, so that it had to be {expected}"
             )
     return None
 
 
-def _by_its_policy(orphan: Job) -> Status:
-    if orphan.on_orphan in (OnOrphan.MARK, OnOrphan.HOLD):
+def _by_its_policy(job: Job) -> Status:
+    if job.on_orphan in (OnOrphan.MARK, OnOrphan.HOLD):
         return Status.ORPHANED
-    if orphan.on_orphan is OnOrphan.FAIL:
+    if job.on_orphan is OnOrphan.FAIL:
         return Status.FAILED
-    if orphan.max_attempts is not None and orphan.attempts >= orphan.max_attempts:
+    if job.max_attempts is not None and job.attempts >= job.max_attempts:
         return Status.FAILED
-    return Status.QUEUED if orphan.lease.cancel_requested_at is None else Status.CANCELED
+    return Status.QUEUED if job.lease.cancel_requested_at is None else Status.CANCELED
 
 
 def _f3(work: Work) -> str | None:
