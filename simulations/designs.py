@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from attrs import frozen
+
+from unswept.core import world as worlds
+from unswept.core.commands import Command
+from unswept.core.units import StoreMs
+from unswept.core.world import Decision, World
+from unswept.simulations import broken_stores
+
+Decide = Callable[[World, Command[Any], StoreMs], Decision[Any]]
 
 
 @frozen
 class Design:
-    """How an instance differs from the real design."""
+    """How instances, consumers or the store differ from the real design."""
 
     name: str
     sentence: str
@@ -27,10 +35,21 @@ class Design:
     beats_renew: bool = True
     """The beat that proves the heart executes the renewal statement."""
     heeds_locks: bool = True
-    excused: frozenset[str] = frozenset()
-    """Laws on how a sweeper behaves that the design breaks by intention: it must be caught by what
-    it does to a live job."""
     """Locked rows are not named as suspects, and suspects whose rows are locked are forgotten."""
+    heeds_deadlines: bool = True
+    """Work that may be requeued stops at its local deadline."""
+    acknowledges_first: bool = False
+    """A consumer acknowledges events before it handles them."""
+    decide: Decide = worlds.decide
+    """What the store makes of a command."""
+    excused: frozenset[str] = frozenset()
+    """Laws on conduct that the design breaks by intention: it must be caught by what comes of it,
+    for a live job or a canceled one."""
+
+    @property
+    def on_real_store(self) -> bool:
+        """Can a store under test keep step with it? None does what a broken one does."""
+        return self.decide is worlds.decide and not self.blanket_sweep_at_boot
 
 
 _CONDUCT: Final = frozenset({"L10", "L12a"})
@@ -68,6 +87,43 @@ DESIGNS: Final[Mapping[str, Design]] = MappingProxyType(
                 "The sweeper suspects and sweeps rows that somebody has locked.",
                 heeds_locks=False,
                 excused=_CONDUCT,
+            ),
+            Design(
+                "deadline-deaf",
+                "Work that may be requeued goes on after its local deadline.",
+                heeds_deadlines=False,
+                excused=frozenset({"L11"}),
+            ),
+            Design(
+                "cancel-blind",
+                "A cancel of a queued job is noted on its row, and a claim does not look at it.",
+                decide=broken_stores.cancel_blind,
+                excused=frozenset({"L7"}),
+            ),
+            Design(
+                "double-claim",
+                "Two claims at about the same time take the same job.",
+                decide=broken_stores.double_claim,
+            ),
+            Design(
+                "epoch-blind",
+                "A completion ends the job whoever holds it by now.",
+                decide=broken_stores.epoch_blind,
+            ),
+            Design(
+                "forgetful",
+                "An enqueue looks only at the jobs that are there, not at the ids that were used.",
+                decide=broken_stores.forgetful,
+            ),
+            Design(
+                "endless-requeue",
+                "A sweep requeues a job however often it has been begun.",
+                decide=broken_stores.endless,
+            ),
+            Design(
+                "early-acknowledgement",
+                "A consumer acknowledges the events that it has read, and then handles them.",
+                acknowledges_first=True,
             ),
         )
     }

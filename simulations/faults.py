@@ -6,7 +6,7 @@ around the numbers that matter: the gap, the heartbeat, the window and the ttl.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -15,6 +15,8 @@ from unswept.simulations.network import Weather
 from unswept.simulations.truth import Span
 
 if TYPE_CHECKING:
+    from unswept.simulations.actor import Actor
+    from unswept.simulations.consumer import Consumer
     from unswept.simulations.instance import Instance
     from unswept.simulations.run import Run
 
@@ -22,7 +24,7 @@ _SECOND: Final = 1_000
 _MINUTE: Final = 60 * _SECOND
 _HOUR: Final = 60 * _MINUTE
 _WORST_MOMENT: Final = 500
-"""How often a lock looks for the worst moment to go: one in which a sweep waits for it."""
+"""How often a fault looks for its worst moment: a lock, for one in which a sweep waits for it."""
 
 
 class Fault:
@@ -191,17 +193,17 @@ class ClockEdge(Fault):
 
 
 class Suspend(Fault):
-    """A host sleeps with all its instances; its boot-time clock runs on."""
+    """A host sleeps with all that runs on it; its boot-time clock runs on."""
 
     name = "suspend"
-    story = "a host is suspended with all its instances; boot time runs on"
+    story = "a host is suspended with all that runs on it; boot time runs on"
     per_hour = 2.0
 
     def strike(self, run: Run) -> None:
         """Up to ten minutes of sleep."""
         host = run.rng.choice(run.hosts)
-        sleepers = [instance for instance in run.living() if instance.host is host]
-        freeze(run, self.name, [i.name for i in sleepers], run.rng.randint(1, 600) * _SECOND)
+        sleepers = [actor for actor in (*run.living(), *run.clients) if actor.host is host]
+        freeze(run, self.name, sleepers, run.rng.randint(1, 600) * _SECOND)
 
 
 class Stall(Fault):
@@ -216,7 +218,7 @@ class Stall(Fault):
         living = run.living()
         if living:
             seconds = run.rng.choice((run.rng.randint(1, 60), run.rng.randint(60, 600)))
-            freeze(run, self.name, [run.rng.choice(living).name], seconds * _SECOND)
+            freeze(run, self.name, [run.rng.choice(living)], seconds * _SECOND)
 
 
 class Cut(Fault):
@@ -255,7 +257,7 @@ class Crash(Fault):
         if living:
             victim = run.rng.choice(living)
             run.kill(victim)
-            run.timeline.after(run.rng.randint(1, 300) * _SECOND, run.boot, victim.host)
+            run.timeline.after(run.rng.randint(1, 300) * _SECOND, run.boot_like, victim)
 
 
 class Drain(Fault):
@@ -271,7 +273,34 @@ class Drain(Fault):
         if living:
             leaver = run.rng.choice(living)
             leaver.run(leaver.drain)
-            run.boot(leaver.host)
+            run.boot_like(leaver)
+
+
+class ConsumerLost(Fault):
+    """A consumer of events is killed, or stands still past its lease."""
+
+    name = "consumer-lost"
+    story = "a consumer of events is killed between any two messages, or stalls past its lease"
+    per_hour = 6.0
+
+    def strike(self, run: Run) -> None:
+        """Wait for the worst moment: it has read events and not acknowledged them yet."""
+        self._lie_in_wait(run, run.timeline.now + 5 * _MINUTE)
+
+    def _lie_in_wait(self, run: Run, until: int) -> None:
+        at_work = [consumer for consumer in run.consumers() if consumer.at_work]
+        if at_work:
+            self._lose(run, run.rng.choice(at_work))
+        elif run.timeline.now < until:
+            run.timeline.after(_WORST_MOMENT, self._lie_in_wait, run, until)
+
+    def _lose(self, run: Run, victim: Consumer) -> None:
+        """Another takes its lease over; whoever stalled comes back with an old token."""
+        if run.rng.random() < 0.5:
+            victim.kill()
+            run.timeline.after(run.rng.randint(1, 120) * _SECOND, run.boot_like, victim)
+        else:
+            freeze(run, self.name, [victim], run.rng.randint(60, 300) * _SECOND)
 
 
 class Loss(Fault):
@@ -350,6 +379,7 @@ FAULTS: Final[Mapping[str, Fault]] = MappingProxyType(
             Stall(),
             Cut(),
             Crash(),
+            ConsumerLost(),
             Drain(),
         )
     }
@@ -391,21 +421,20 @@ def step_clock(run: Run, ms: int) -> None:
     run.note(f"store clock steps by {ms} ms")
 
 
-def freeze(run: Run, name: str, victims: list[str], length_ms: int) -> None:
-    """These processes stand still; if they are all that live, nobody could renew."""
-    living = {instance.name: instance for instance in run.living()}
-    frozen = [living[victim] for victim in victims if victim in living]
-    now = run.timeline.now
+def freeze(run: Run, name: str, victims: Sequence[Actor], length_ms: int) -> None:
+    """These processes stand still; if all instances are among them, nobody could renew."""
+    now, living = run.timeline.now, run.living()
+    frozen = [instance for instance in living if instance in victims]
     spans = [run.truth.begin_own(name, now, instance.name) for instance in frozen]
     if frozen and len(frozen) == len(living):
         spans = [run.truth.begin_shared(name, now)]
-    for instance in frozen:
-        instance.freeze()
-    run.timeline.after(length_ms, _end_freeze, run, frozen, spans)
+    for victim in victims:
+        victim.freeze()
+    run.timeline.after(length_ms, _end_freeze, run, victims, spans)
 
 
-def _end_freeze(run: Run, frozen: list[Instance], spans: list[Span]) -> None:
+def _end_freeze(run: Run, frozen: Sequence[Actor], spans: list[Span]) -> None:
     for span in spans:
         span.end = run.timeline.now
-    for instance in frozen:
-        instance.thaw()
+    for actor in frozen:
+        actor.thaw()

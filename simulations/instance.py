@@ -1,44 +1,41 @@
-"""A simulated gateway process: the real heart, sweeper, housekeeper and limiter, with jobs to run.
+"""A simulated instance of any kind: the real heart, sweeper and housekeeper, and jobs at work.
 
 It behaves as a runtime must: what it sends is repeated until it is answered, work that may be
-requeued stops at its local deadline, and a hold ends only by the store's word.
+requeued stops at its local deadline, and a hold ends only by the store's word. How it comes by its
+jobs is its kind's own business: see `gateway` and `runner`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import StrEnum
-from random import Random
 from typing import Any, Protocol
 
-from attrs import define, field
+from attrs import define
 
 from unswept.core import commands as c
 from unswept.core import heart as hearts
 from unswept.core import housekeeper as keepers
-from unswept.core import limiter as limiters
 from unswept.core import replies as r
 from unswept.core import sweeper as sweepers
 from unswept.core.heart import Act, Phase
 from unswept.core.holds import Held, local_deadline, may_step, stamped
 from unswept.core.job import Process, Transport
-from unswept.core.lease import ACTIVE, Kind, RequeueRule, Status
-from unswept.core.limiter import Limiter, Limits, Verdict
+from unswept.core.lease import Kind, RequeueRule, Status
 from unswept.core.policy import LeasePolicy
 from unswept.core.refusal import Refusal
-from unswept.core.units import MonoMs
-from unswept.core.values import Chunk, Request, Result, Stream
-from unswept.simulations.designs import Design
+from unswept.core.units import MonoMs, StoreMs
+from unswept.core.values import Chunk, Result, Stream
+from unswept.simulations.actor import Actor, Call, Host, Surroundings
 from unswept.simulations.marks import Mark
-from unswept.simulations.network import Envelope, Network
-from unswept.simulations.timeline import HostClock, Timeline
+from unswept.simulations.network import Envelope
 
 
 class Doing(StrEnum):
     """Where this process stands with one of its jobs."""
 
     ADMITTING = "admitting"
-    WAITING = "waiting for a slot"
+    WAITING = "waiting to begin"
     STARTING = "starting"
     WORKING = "working"
     FINISHING = "finishing"
@@ -49,7 +46,6 @@ class Task:
     """One job as its own process knows it."""
 
     job_id: str
-    provider: str
     transport: Transport
     requeue: RequeueRule
     work_ms: int
@@ -61,28 +57,8 @@ class Task:
     orphaned: bool = False
 
 
-@define(eq=False)
-class Call:
-    """A command that is repeated until it is answered or given up."""
-
-    command: c.Command[Any]
-    first_sent_at: MonoMs
-    answer: Callable[[Any, MonoMs], None]
-    act: Act | None = None
-    """What the heart must allow; a repeat waits until it does."""
-    give_up: Callable[[], None] | None = None
-    tries_left: int = -1
-    done: bool = False
-    sent: bool = False
-
-
-class Surroundings(Protocol):
-    """What a process can reach: the rest of the simulated world."""
-
-    timeline: Timeline
-    rng: Random
-    network: Network
-    design: Design
+class World(Surroundings, Protocol):
+    """What an instance can reach, and who watches it for the laws."""
 
     def sending(self, instance: Instance, command: c.Command[Any], repeat: bool) -> None:
         """An instance is about to send a command."""
@@ -100,63 +76,70 @@ class Surroundings(Protocol):
         """An instance begins a step of work."""
         ...
 
-    def sometimes(self, mark: Mark) -> None:
-        """Something that must happen now and then has happened."""
-        ...
-
-    def note(self, text: str) -> None:
-        """A line of the trace."""
-        ...
-
     def blanket_sweep(self, instance: Instance) -> None:
         """The blanket start-up sweep, for the design that has it."""
         ...
 
 
-@define
-class Host:
-    """A machine: its clock, its boot, and the processes that are alive on it."""
+class Instance(Actor):
+    """One run of a process on a host."""
 
-    name: str
-    clock: HostClock
-    boot_id: str
-    alive: dict[int, int] = field(factory=dict)
-    """Process id to start time."""
+    world: World
 
-
-class Instance:
-    """One run of a gateway process on a host."""
-
-    def __init__(
-        self, name: str, host: Host, policy: LeasePolicy, limits: Limits, world: Surroundings
-    ) -> None:
+    def __init__(self, name: str, host: Host, policy: LeasePolicy, world: World) -> None:
         """A process that has not booted yet."""
+        super().__init__(name, host, world, policy.operation_timeout_ms + policy.retry_ms)
         now = host.clock()
-        self.name = name
-        self.host = host
         self.policy = policy
         self.terms = policy.terms()
-        self.world = world
         self.heart = hearts.boot(policy, now)
         self.sweeper = sweepers.begin(policy, now)
         self.keeper = keepers.begin(policy, now)
-        self.limiter = Limiter(limits, {})
         self.tasks: dict[str, Task] = {}
-        self.alive = True
-        self.frozen = 0
         self.watch_since = world.timeline.now
         """True time since which nothing that this instance's sweeping needs has failed."""
-        self._backlog: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
+        self.store_at: StoreMs | None = None
+        """The store time of the last beat's answer: all that it knows of that clock."""
         self._rerunnable: list[Task] = []
         """Work that somebody else may run too, so that it has a local deadline."""
         self._due: MonoMs | None = None
         """When there is something to do next."""
         self._timer: MonoMs | None = None
         """The earliest timer that is set."""
-        self._claim_no = 0
-        self._claiming = False
         self._sweeps_unanswered = 0
         self._pid = 100
+
+    # What kinds of instance differ in ---------------------------------------------------------
+
+    def _registration(self) -> c.Register:
+        """How it makes itself known."""
+        raise NotImplementedError
+
+    def _give_back_what_waits(self) -> None:
+        """It drains: whatever has not begun is not begun any more."""
+        raise NotImplementedError
+
+    def _never_begins(self, task: Task) -> None:
+        """A job that it holds cannot be started any more."""
+        raise NotImplementedError
+
+    def _work_ends(self, task: Task, failed: bool) -> None:
+        """The work has come to its end."""
+        raise NotImplementedError
+
+    def _slot_freed(self, task: Task) -> None:
+        """A job's work is over, or never began."""
+
+    def _tick_own(self, now: MonoMs) -> None:
+        """Time has passed."""
+
+    def _own_timers(self) -> Iterable[MonoMs | None]:
+        """When `_tick_own` has something to do."""
+        return ()
+
+    def _asks_for_work(self) -> bool:
+        """Is it still to hear of jobs that may be its own?"""
+        return False
 
     # The process itself ---------------------------------------------------------------------
 
@@ -166,47 +149,12 @@ class Instance:
             self.world.blanket_sweep(self)
         self.tick()
 
-    def kill(self) -> None:
-        """The process is gone, with all that it knew."""
-        self.alive = False
-        self._backlog.clear()
-
-    def freeze(self) -> None:
-        """The process stands still: suspended, stopped, or its loop is blocked."""
-        self.frozen += 1
-
-    def thaw(self) -> None:
-        """The process runs on; whatever came meanwhile is dealt with after its timers."""
-        self.frozen -= 1
-        if self.frozen or not self.alive:
-            return
-        self.watch_since = self.world.timeline.now
-        self.tick()
-        backlog, self._backlog = self._backlog, []
-        for action, args in backlog:
-            self.run(action, *args)
-
-    def run(self, action: Callable[..., None], *args: Any) -> None:
-        """Let something happen inside the process: now, when it thaws, or never."""
-        if not self.alive:
-            return
-        if self.frozen:
-            self._backlog.append((action, args))
-        else:
-            action(*args)
-
-    def later(self, delay_ms: int, action: Callable[..., None], *args: Any) -> None:
-        """Let something happen inside the process in a while."""
-        self.world.timeline.after(delay_ms, self.run, action, *args)
-
     def drain(self) -> None:
         """Take no new work; fail what has not begun, finish what runs, then leave."""
         self.heart = hearts.drain(self.heart)
         if self.tasks:
             self.world.sometimes(Mark.DRAINED)
-        for task in list(self.tasks.values()):
-            if task.doing is Doing.WAITING:
-                self._give_back(task)
+        self._give_back_what_waits()
         self._leave_when_idle()
 
     def next_beat_in(self) -> int:
@@ -223,10 +171,7 @@ class Instance:
         """Do all that is due, and set the next timer."""
         now = self.host.clock()
         self._stop_expired(now)
-        if self.limiter.queue:
-            self.limiter, late = limiters.time_out(self.limiter, now)
-            for ticket in late:
-                self._saturated(self.tasks.get(ticket))
+        self._tick_own(now)
         self._tick_sweeper(now)
         before = self.heart
         self.heart, sends = hearts.tick(before, now)
@@ -242,7 +187,7 @@ class Instance:
     def _set_timer(self, now: MonoMs) -> None:
         times = [
             hearts.wake_at(self.heart),
-            limiters.wake_at(self.limiter),
+            *self._own_timers(),
             sweepers.wake_at(self.sweeper, self.heart, now),
         ]
         times += [self._deadline(task) for task in self._rerunnable]
@@ -268,8 +213,7 @@ class Instance:
     # The heart ------------------------------------------------------------------------------
 
     def _register(self) -> None:
-        command = c.Register(self.name, host=self.host.name, claim_no=self._claim_no)
-        self._send(command, lambda reply: self._registered())
+        self._send(self._registration(), lambda reply: self._registered())
 
     def _registered(self) -> None:
         before = self.heart.phase
@@ -301,6 +245,7 @@ class Instance:
         phase, close = self.heart.phase, self.heart.pulse and self.heart.pulse.close_since
         busy = any(answer.answer is r.Answer.BUSY for answer in reply.answers)
         self.heart = hearts.answered(self.heart, number, now, reply.registered, busy)
+        self.store_at = reply.at
         self.world.beat_accepted(self, sent_at, now)
         if phase is Phase.RECOVERING and self.heart.phase is Phase.STEADY:
             self.world.sometimes(Mark.READMITTED)
@@ -364,6 +309,8 @@ class Instance:
                 self._sweep(effect)
             elif isinstance(effect, sweepers.FirstSight):
                 self._first_sight(effect.suspect)
+            elif isinstance(effect, sweepers.Correlated):
+                self.world.sometimes(Mark.BREAKER_TRIPPED)
 
     def _look(self, effect: sweepers.SendSuspects) -> None:
         number = effect.number
@@ -434,107 +381,6 @@ class Instance:
             self._send(command, lambda reply: None)
             self.world.sometimes(Mark.HOUSEKEPT)
 
-    # Jobs: in -------------------------------------------------------------------------------
-
-    def submit(self, task: Task, request: Request) -> None:
-        """Somebody asks this gateway to run a job."""
-        now = self.host.clock()
-        if not hearts.may(self.heart, Act.ADMIT, now):
-            self.world.sometimes(Mark.NOT_ADMITTED)
-            return
-        self.limiter, verdict = limiters.acquire(self.limiter, task.job_id, task.provider, now)
-        if verdict is Verdict.SATURATED:
-            self.world.sometimes(Mark.SATURATED)
-            return
-        self.tasks[task.job_id] = task
-        admit = c.Admit(
-            task.job_id,
-            self.name,
-            self.terms,
-            task.transport,
-            task.requeue,
-            request,
-            self.policy.dedup_window_ms,
-        )
-        self._call(
-            admit,
-            lambda reply, sent_at: self._admitted(task, reply, sent_at),
-            act=Act.ADMIT,
-            tries=2,
-            give_up=lambda: self._withdraw(task),
-        )
-
-    def _admitted(
-        self, task: Task, reply: r.Accepted | r.Joined | r.Refused, sent_at: MonoMs
-    ) -> None:
-        if isinstance(reply, r.Joined):
-            self.world.sometimes(Mark.JOINED)
-        if not isinstance(reply, r.Accepted) or reply.standing.status not in ACTIVE:
-            self._let_go(task)
-            return
-        if reply.repeated:
-            self.world.sometimes(Mark.ADMIT_REPEATED)
-        ttl_ms = self.terms.ttl_ms(task.transport)
-        hold = c.Hold(task.job_id, reply.standing.epoch)
-        task.held = Held(hold, task.requeue, sent_at, ttl_ms)
-        task.doing = Doing.WAITING
-        if reply.standing.owner != self.name:
-            self._let_go(task)
-        elif task.job_id in self.limiter.running:
-            self._start(task)
-
-    def _withdraw(self, task: Task) -> None:
-        """Fail closed: no row, no run."""
-        self.world.sometimes(Mark.WITHDRAWN)
-        self._let_go(task)
-        self._call(c.Withdraw(task.job_id, self.name), lambda reply, sent_at: None, tries=50)
-
-    def claim(self) -> None:
-        """Take work from the shared queue, if there is room."""
-        now = self.host.clock()
-        room = len(self.limiter.running) < self.limiter.limits.max_running
-        if self._claiming or not room or not hearts.may(self.heart, Act.CLAIM, now):
-            return
-        self._claiming = True
-        self._claim_no += 1
-        command = c.Claim(self.name, self._claim_no, self.terms, limit=2)
-        self._call(command, self._claimed)
-
-    def _claimed(self, reply: r.Claimed | r.Refused, sent_at: MonoMs) -> None:
-        self._claiming = False
-        if isinstance(reply, r.Refused):
-            return
-        if reply.repeated and reply.grants:
-            self.world.sometimes(Mark.CLAIM_REPEATED)
-        now = self.host.clock()
-        for grant in reply.grants:
-            standing = grant.standing
-            requeue = RequeueRule(grant.request.payload.decode() or RequeueRule.NEVER)
-            work_ms = self.world.rng.randint(1_000, 600_000)
-            task = Task(standing.job_id, "queue", grant.transport, requeue, work_ms)
-            hold = c.Hold(standing.job_id, standing.epoch)
-            task.held = Held(hold, requeue, sent_at, self.terms.first_beat_ttl_ms)
-            task.doing = Doing.WAITING
-            self.tasks[task.job_id] = task
-            self.limiter, verdict = limiters.acquire(self.limiter, task.job_id, "queue", now)
-            if self.heart.phase is not Phase.DRAINING and verdict is Verdict.GRANTED:
-                self._start(task)
-            else:
-                self._give_back(task)
-        self._leave_when_idle()
-        self.tick()
-
-    def _give_back(self, task: Task) -> None:
-        """There is no slot for it: release what may be requeued, fail the rest."""
-        if task.requeue is RequeueRule.NEVER or task.held is None:
-            self._finish(task, Status.FAILED)
-            return
-        task.doing = Doing.FINISHING
-        self._free_slot(task)
-        release = c.Release(task.job_id, self.name, task.held.hold.epoch)
-        self._call(release, lambda reply, sent_at: self._let_go(task))
-        self.world.sometimes(Mark.RELEASED)
-
     # Jobs: at work --------------------------------------------------------------------------
 
     def _start(self, task: Task) -> None:
@@ -548,7 +394,7 @@ class Instance:
             self.host.alive[self._pid] = start
         epoch = task.held.hold.epoch
         command = c.Start(task.job_id, self.name, epoch, self.terms, task.process)
-        self._call(
+        self.call(
             command, lambda reply, sent_at: self._started(task, reply, sent_at), act=Act.START
         )
 
@@ -576,13 +422,13 @@ class Instance:
         if task.doing is not Doing.WORKING or task.held is None:
             return
         now = self.host.clock()
-        if not may_step(task.held, self.policy.local_margin_ms, now):
+        heeded = self.world.design.heeds_deadlines
+        if heeded and not may_step(task.held, self.policy.local_margin_ms, now):
             self._stop_expired(now)
             return
         self._work_step(task, task.held, now)
         if done_ms >= task.work_ms:
-            failed = self.world.rng.random() < 0.1
-            self._finish(task, Status.FAILED if failed else Status.COMPLETED)
+            self._work_ends(task, failed=self.world.rng.random() < 0.1)
             return
         pause = min(task.work_ms - done_ms, self.world.rng.randint(5_000, 60_000))
         self.later(pause, self._work, task, done_ms + pause)
@@ -595,7 +441,7 @@ class Instance:
             output = c.Output(
                 task.job_id, self.name, held.hold.epoch, chunk, self.policy.late_output_ms
             )
-            self._call(output, self._stored, tries=3)
+            self.call(output, self._stored, tries=3)
 
     def _stored(self, reply: r.Accepted | r.Refused, sent_at: MonoMs) -> None:
         if isinstance(reply, r.Refused) and reply.reason is Refusal.STALE_EPOCH:
@@ -612,7 +458,7 @@ class Instance:
         self._free_slot(task)
         epoch = task.held.hold.epoch
         complete = c.Complete(task.job_id, self.name, epoch, outcome, Result(exit_code=0))
-        self._call(complete, lambda reply, sent_at: self._completed(task, reply))
+        self.call(complete, lambda reply, sent_at: self._completed(task, reply))
 
     def _completed(self, task: Task, reply: r.Accepted | r.Refused) -> None:
         if isinstance(reply, r.Refused):
@@ -635,16 +481,14 @@ class Instance:
     def _deadline(self, task: Task) -> MonoMs | None:
         if task.doing is not Doing.WORKING or task.held is None:
             return None
+        if not self.world.design.heeds_deadlines:
+            return None
         return local_deadline(task.held, self.policy.local_margin_ms)
-
-    def _saturated(self, task: Task | None) -> None:
-        if task is not None and task.doing is Doing.WAITING:
-            self.world.sometimes(Mark.WAITED_TOO_LONG)
-            self._finish(task, Status.FAILED)
 
     def _let_go(self, task: Task) -> None:
         """The hold has ended."""
-        self.tasks.pop(task.job_id, None)
+        if self.tasks.get(task.job_id) is task:
+            del self.tasks[task.job_id]
         if task in self._rerunnable:
             self._rerunnable.remove(task)
         task.held = None
@@ -655,13 +499,10 @@ class Instance:
     def _free_slot(self, task: Task) -> None:
         if task.process is not None:
             self.host.alive.pop(task.process.pid, None)
-        self.limiter, granted = limiters.release(self.limiter, task.job_id)
-        for ticket in granted:
-            if ticket in self.tasks:
-                self._start(self.tasks[ticket])
+        self._slot_freed(task)
 
     def _leave_when_idle(self) -> None:
-        if self.heart.phase is Phase.DRAINING and not self.tasks and not self._claiming:
+        if self.heart.phase is Phase.DRAINING and not self.tasks and not self._asks_for_work():
             self.heart = hearts.stop(self.heart)
             self._send(c.Deregister(self.name), lambda reply: None)
             self.alive = False
@@ -683,55 +524,26 @@ class Instance:
         )
         self.world.network.send(envelope)
 
-    def _call(
-        self,
-        command: c.Command[Any],
-        answer: Callable[[Any, MonoMs], None],
-        act: Act | None = None,
-        tries: int = -1,
-        give_up: Callable[[], None] | None = None,
-    ) -> None:
-        """Send, and repeat until it is answered; the answer learns when it was first sent."""
-        self._try(Call(command, self.host.clock(), answer, act, give_up, tries))
+    def _sending(self, command: c.Command[Any], repeat: bool) -> None:
+        self.world.sending(self, command, repeat)
 
-    def _try(self, call: Call) -> None:
-        if call.done:
-            return
-        now = self.host.clock()
-        if call.act is not None and not hearts.may(self.heart, call.act, now):
-            if self.heart.phase is Phase.DRAINING:
-                self._abandon(call)
-            else:
-                self.later(self.policy.retry_ms, self._try, call)
-            return
-        if call.tries_left == 0:
+    def _must_wait(self, call: Call) -> bool:
+        if call.act is None or hearts.may(self.heart, call.act, self.host.clock()):
+            return False
+        if self.heart.phase is Phase.DRAINING:
             self._abandon(call)
-            return
-        call.tries_left -= 1
-        if not call.sent:
-            call.first_sent_at = now
-        self.world.sending(self, call.command, call.sent)
-        call.sent = True
-        envelope = Envelope(
-            self.name,
-            call.command,
-            call.first_sent_at,
-            lambda reply: self.run(self._got, call, reply),
-        )
-        self.world.network.send(envelope)
-        self.later(self.policy.operation_timeout_ms + self.policy.retry_ms, self._try, call)
-
-    def _got(self, call: Call, reply: Any) -> None:
-        if not call.done:
-            call.done = True
-            call.answer(reply, call.first_sent_at)
+        else:
+            self.later(self.policy.retry_ms, self._try, call)
+        return True
 
     def _abandon(self, call: Call) -> None:
-        call.done = True
-        if call.give_up is not None:
-            call.give_up()
-        elif isinstance(call.command, c.Start):
+        super()._abandon(call)
+        if isinstance(call.command, c.Start):
             task = self.tasks.get(call.command.job_id)
-            if task is not None:
-                self._finish(task, Status.FAILED)
+            if task is not None and task.doing is Doing.STARTING:
+                self._never_begins(task)
+        self.tick()
+
+    def _awake(self) -> None:
+        self.watch_since = self.world.timeline.now
         self.tick()

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from attrs import define, evolve, frozen
 
-from unswept.core.commands import Command, Complete, Heartbeat
+from unswept.core.commands import Claim, Command, Complete, Heartbeat
 from unswept.core.units import MonoMs
 from unswept.simulations.timeline import Timeline
 
@@ -28,6 +28,12 @@ class Weather:
     def chance_of_echo(self, command: Command[Any]) -> float:
         """Heartbeats are many and forgive an echo; what decides a job's fate is echoed more."""
         return self.repeated if isinstance(command, Heartbeat) else 8 * self.repeated
+
+    def chance_of_silence(self, command: Command[Any]) -> float:
+        """So it is with answers; claims are few, and theirs are lost most of all."""
+        if isinstance(command, Claim):
+            return 10 * self.answer_lost
+        return self.answer_lost if isinstance(command, Heartbeat) else 2 * self.answer_lost
 
 
 @define
@@ -98,7 +104,9 @@ class Network:
 
     def answer(self, envelope: Envelope, reply: Any) -> None:
         """Send a reply back to where its command came from."""
-        if self._happens(self._weather.answer_lost, "answer lost after commit"):
+        if self._happens(
+            self._weather.chance_of_silence(envelope.command), "answer lost after commit"
+        ):
             return
         self._timeline.after(self._latency(), self._deliver, envelope, reply)
 

@@ -1,13 +1,14 @@
-"""One seed: hosts, instances, a store and faults, run through virtual time and judged."""
+"""One seed: hosts, gateways, runners and who deals with them, a store and faults, run through
+virtual time and judged."""
 
 from __future__ import annotations
 
 from collections import Counter
-from math import exp, log
+from collections.abc import Callable
 from random import Random
 from typing import Any, Final
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 from attrs import fields as attrs_fields
 
 from unswept.core import commands as c
@@ -16,29 +17,35 @@ from unswept.core import replies as r
 from unswept.core.heart import Phase
 from unswept.core.job import Job, Transport
 from unswept.core.lease import Kind, RequeueRule, Status
-from unswept.core.limiter import Limits
 from unswept.core.policy import Breaker, LeasePolicy
-from unswept.core.records import changed
 from unswept.core.sweeper import window_ms
-from unswept.core.units import MonoMs, Ms, StoreMs
-from unswept.core.values import Event, Request
-from unswept.core.world import Change, Decision, Table
+from unswept.core.units import MonoMs, Ms
+from unswept.core.values import Cause, Event
+from unswept.simulations.actor import Actor, Host, pause
+from unswept.simulations.authority import Authority
+from unswept.simulations.broken_stores import blanket_sweep
+from unswept.simulations.consumer import Consumer
 from unswept.simulations.designs import DESIGNS, Design
 from unswept.simulations.faults import FAULTS, Fault, weather_of
-from unswept.simulations.instance import Host, Instance, Task
+from unswept.simulations.gateway import Gateway
+from unswept.simulations.instance import Instance
 from unswept.simulations.marks import Mark
 from unswept.simulations.network import Envelope, Network
+from unswept.simulations.producer import Producer
+from unswept.simulations.runner import KINDS, Runner
 from unswept.simulations.server import Server
 from unswept.simulations.timeline import HostClock, StoreClock, Timeline
 from unswept.simulations.transcript import Transcript, told
 from unswept.simulations.truth import Truth
 from unswept.simulations.violation import Violation
 from unswept.spec.laws import BY_ID
-from unswept.spec.observations import Neglect, Send, Sight, Step, SweepTruth, Work
+from unswept.spec.observations import Delivery, Neglect, Send, Sight, Step, SweepTruth, Work
 
 HOUR: Final = 3_600_000
 _LOOK_EVERY: Final = 10_000
 """How often law L13 looks for neglected jobs."""
+CONSUMERS: Final = 2
+"""Processes that compete for the one consumer's lease."""
 _MEMORY: Final = 1_800_000
 """How far back faults are remembered: longer than any lease and any outage reach."""
 
@@ -50,8 +57,14 @@ QUICK: Final = LeasePolicy(
     http_grace_ms=Ms(120_000),
     retention_ms=Ms(1_200_000),
     dedup_window_ms=Ms(300_000),
+    breaker=Breaker.SHADOW,
 )
-"""Three times as quick: instances with different policies share a store."""
+"""Three times as quick: instances with different policies share a store. Its breaker only says that
+it trips."""
+FLEET: Final = evolve(DEFAULT, first_beat_ttl_ms=Ms(45_000), sweep_interval_ms=Ms(60_000))
+"""A runner's: a claim that is not beaten soon is over soon; and it seldom looks for suspects."""
+PATIENT: Final = evolve(FLEET, breaker=Breaker.DEFER)
+"""Another runner's: its breaker lets sweeps wait."""
 
 
 class SlowHeartPolicy(LeasePolicy):
@@ -70,8 +83,11 @@ class Settings:
     seed: int
     hours: float = 1.0
     instances: int = 3
+    """Gateways at a time."""
     faults: tuple[str, ...] = tuple(FAULTS)
     design: str = "unswept"
+    runners: int = 2
+    """Runners at a time; with them come a producer, an authority and consumers."""
 
 
 @define
@@ -117,8 +133,8 @@ class Run:
         """A world in which nothing has happened yet; `clock` is also the store under test's."""
         self.settings = settings
         self.design: Design = DESIGNS[settings.design]
-        if self.design.blanket_sweep_at_boot:
-            under_test = None  # no store has a command for it
+        if not self.design.on_real_store:
+            under_test = None
         self.rng = Random(settings.seed)
         self.timeline: Timeline = clock.timeline
         self.truth = Truth()
@@ -129,9 +145,10 @@ class Run:
         self.live_jobs_swept = 0
         faults = self._draw_faults()
         self.network = Network(self.timeline, self.rng, weather_of(faults), self._heard)
-        self.policies = (DEFAULT, DEFAULT, QUICK)
         timeout = DEFAULT.operation_timeout_ms
-        self.server = Server(self.timeline, clock, self.network, under_test, timeout, self._observe)
+        self.server = Server(
+            self.timeline, clock, self.network, under_test, self.design, timeout, self._observe
+        )
         self.network.store = self.server
         self.hosts = self._make_hosts()
         self.instances: list[Instance] = []
@@ -139,12 +156,16 @@ class Run:
         self._stamped: dict[str, int] = {}
         self._unlocked: dict[str, int] = {}
         self._booted = 0
-        self._jobs = 0
+        self.clients: list[Actor] = []
+        """Whoever deals with the fleet: producer, authority and consumers."""
         for index in range(settings.instances):
-            self.timeline.after(index * 100, self.boot, self.hosts[index % len(self.hosts)])
+            self.timeline.after(index * 100, self._boot_gateway, self._host(index))
+        for index in range(settings.runners):
+            self.timeline.after(50 + index * 100, self._boot_runner, self._host(index))
+        if settings.runners:
+            self._boot_clients()
         for fault in faults:
             self._schedule(fault)
-        self._later_exp(40_000, self._operate)
         self.timeline.after(_LOOK_EVERY, self._look_for_neglect)
 
     def outcome(self) -> Outcome:
@@ -189,23 +210,43 @@ class Run:
         """The instances whose process is there."""
         return [instance for instance in self.instances if instance.alive]
 
-    def boot(self, host: Host) -> None:
-        """A new instance starts on a host, under a new id."""
+    def consumers(self) -> list[Consumer]:
+        """The consumers whose process is there."""
+        return [each for each in self.clients if isinstance(each, Consumer) and each.alive]
+
+    def boot_like(self, actor: Actor) -> None:
+        """Another of the same kind starts on the same host, under a new name."""
+        if isinstance(actor, Consumer):
+            self._boot_consumer(actor.host, actor.handler)
+        elif isinstance(actor, Runner):
+            self._boot_runner(actor.host)
+        else:
+            self._boot_gateway(actor.host)
+
+    def _boot_gateway(self, host: Host) -> None:
+        policy = self._policy((DEFAULT, DEFAULT, QUICK))
+        self._boot(Gateway(self._name("i"), host, policy, self))
+
+    def _boot_runner(self, host: Host) -> None:
+        policy = self._policy((FLEET, PATIENT))
+        self._boot(Runner(self._name("r"), host, policy, self.rng.choice(KINDS), self))
+
+    def _policy(self, policies: tuple[LeasePolicy, ...]) -> LeasePolicy:
+        policy = self.rng.choice(policies)
+        if self.design.hurries:
+            return policy
+        return SlowHeartPolicy(**{name: getattr(policy, name) for name in _FIELDS})
+
+    def _name(self, kind: str) -> str:
         self._booted += 1
-        policy = self.rng.choice(self.policies)
-        if not self.design.hurries:
-            policy = SlowHeartPolicy(**{name: getattr(policy, name) for name in _FIELDS})
-        instance = Instance(
-            f"i{self._booted}", host, policy, Limits(max_running=6, max_queued=3), self
-        )
+        return f"{kind}{self._booted}"
+
+    def _boot(self, instance: Instance) -> None:
         self.instances = [*self.living(), instance]
         self._watched[instance.name] = _Watched()
-        self.note(
-            f"{instance.name} boots on {host.name}, beats every {policy.heartbeat_interval_ms} ms"
-        )
+        beat = instance.policy.heartbeat_interval_ms
+        self.note(f"{instance.name} boots on {instance.host.name}, beats every {beat} ms")
         instance.boot()
-        self._later_exp(20_000, self._submit, instance)
-        self._later_exp(20_000, self._claim, instance)
 
     def kill(self, instance: Instance) -> None:
         """A process is killed; its children may live on for a while."""
@@ -225,29 +266,9 @@ class Run:
     def blanket_sweep(self, instance: Instance) -> None:
         """What the blanket start-up sweep does to the store, past every guard."""
         world, now = self.server.pure.world, self.server.clock()
-        jobs = [world.jobs[job_id] for job_id in sorted(world.owned)]
-        if self.server.down or self.server.table_locks or not jobs:
+        if self.server.down or self.server.table_locks or not world.owned:
             return
-        changes = []
-        events = []
-        for job in jobs:
-            lease = changed(job.lease, status=Status.ORPHANED, deadline=None)
-            changes.append(Change(Table.JOBS, job.id, changed(job, lease=lease, orphaned_at=now)))
-            event = Event(
-                job.id,
-                lease.epoch,
-                Kind.ORPHAN,
-                now,
-                lease.status,
-                lease.owner,
-                actor=instance.name,
-                beats=lease.beats,
-            )
-            events.append(event)
-        targets = tuple(c.Target(j.id, j.lease.epoch, j.lease.beats, now) for j in jobs)
-        sweep = c.Sweep(instance.name, targets)
-        reply = r.Swept(now, tuple(r.SweepAnswer(job.id, None) for job in jobs))
-        decision = Decision(reply, tuple(changes), tuple(events))
+        sweep, decision = blanket_sweep(world, instance.name, now)
         envelope = Envelope(instance.name, sweep, instance.host.clock(), lambda _: None)
         self.server.carry_out(sweep, decision, envelope)
 
@@ -275,7 +296,18 @@ class Run:
         sent_at, ttl_ms = heard
         margin = instance.policy.local_margin_ms
         now = instance.host.clock()
-        self._judge("L11", Work(instance.name, job_id, requeue, now, sent_at, ttl_ms, margin))
+        job = self.server.pure.world.jobs.get(job_id)
+        reached = epoch if job is None else job.lease.epoch
+        work = Work(instance.name, job_id, requeue, now, sent_at, ttl_ms, margin, epoch, reached)
+        self._judge("L11", work)
+        self._judge("F3", work)
+
+    def handled(self, consumer: str, number: int) -> None:
+        """A consumer has handled an event: law F4."""
+        done = self.truth.events_done(consumer, number)
+        if number <= done:
+            self.sometimes(Mark.DELIVERED_AGAIN)
+        self._judge("F4", Delivery(consumer, number, done, handled=True))
 
     def beat_accepted(self, instance: Instance, sent_at: MonoMs, now: MonoMs) -> None:
         """An instance took the answer to its beat."""
@@ -358,18 +390,44 @@ class Run:
         for event in step.events:
             self.events[event.kind.value] += 1
             if event.kind is Kind.ORPHAN:
-                self._swept(event, envelope)
+                self._swept(step, event, envelope)
+            elif isinstance(step.command, c.Sweep):
+                self._mark_policy(event)
+        if isinstance(step.command, c.Acknowledge) and isinstance(step.reply, r.Acknowledged):
+            self._acknowledged(step.command)
 
     def _mark_revival(self, before: Job, step: Step) -> None:
         deadline = before.lease.deadline
         if deadline is not None and deadline < step.now and isinstance(step.command, c.Heartbeat):
             self.sometimes(Mark.LEASE_REVIVED)
 
-    def _swept(self, event: Event, envelope: Envelope) -> None:
-        job = self.server.pure.world.jobs[event.job_id]
+    def _mark_policy(self, event: Event) -> None:
+        if event.kind is Kind.REQUEUE:
+            self.sometimes(Mark.REQUEUED_BY_POLICY)
+        else:
+            spent = event.cause is Cause.ATTEMPTS_SPENT
+            self.sometimes(Mark.ATTEMPTS_SPENT if spent else Mark.FAILED_BY_POLICY)
+
+    def _acknowledged(self, command: c.Acknowledge) -> None:
+        """A consumer has acknowledged events: law F4."""
+        if command.error is not None:
+            self.truth.events_done(command.consumer, command.upto)
+        done = self.truth.done_events.get(command.consumer, 0)
+        self._judge("F4", Delivery(command.consumer, command.upto, done, handled=False))
+
+    def _swept(self, step: Step, event: Event, envelope: Envelope) -> None:
+        # What its policy makes of it in the same step has no owner any more.
+        job = next(
+            after
+            for _, after in step.rows
+            if after is not None
+            and after.id == event.job_id
+            and after.lease.status is Status.ORPHANED
+        )
         owner = next((i for i in self.living() if i.name == event.owner), None)
         task = None if owner is None else owner.tasks.get(job.id)
-        holds = task is not None and task.held is not None and not task.orphaned
+        held = None if task is None or task.orphaned else task.held
+        holds = held is not None and held.hold.epoch == event.epoch
         if owner is None or not holds:
             self.sometimes(Mark.DEAD_SWEPT)
             return
@@ -480,7 +538,7 @@ class Run:
 
     def _schedule(self, fault: Fault) -> None:
         if fault.per_hour:
-            self._later_exp(HOUR / fault.per_hour, self._strike, fault)
+            self.timeline.after(pause(self.rng, HOUR / fault.per_hour), self._strike, fault)
 
     def _strike(self, fault: Fault) -> None:
         self.faults[fault.name] += 1
@@ -488,73 +546,28 @@ class Run:
         fault.strike(self)
         self._schedule(fault)
 
-    def _later_exp(self, mean_ms: float, action: Any, *args: Any) -> None:
-        wait = int(-log(1.0 - self.rng.random()) * mean_ms)
-        self.timeline.after(1 + wait, action, *args)
+    def _host(self, index: int) -> Host:
+        return self.hosts[index % len(self.hosts)]
 
-    def _submit(self, instance: Instance) -> None:
-        if not instance.alive or instance.heart.phase is Phase.DRAINING:
-            return
-        instance.run(self._submit_one, instance)
-        self._later_exp(90_000, self._submit, instance)
+    def _boot_clients(self) -> None:
+        host = self.hosts[0]
+        authority = Authority("authority", host, self, self._active)
+        producer = Producer("producer", host, self)
+        authority.begin()
+        producer.begin()
+        self.clients = [authority, producer]
+        for index in range(CONSUMERS):
+            self._boot_consumer(self._host(index), authority.hear)
 
-    def _submit_one(self, instance: Instance) -> None:
-        self._jobs += 1
-        key = f"k{self.rng.randint(1, 40)}" if self.rng.random() < 0.5 else None
-        principal = self.rng.choice(("ann", "bob"))
-        transport = Transport.HTTP if self.rng.random() < 0.3 else Transport.PROCESS
-        requeue = RequeueRule.ALLOWED if self.rng.random() < 0.4 else RequeueRule.NEVER
-        provider = self.rng.choice(("north", "south"))
-        task = Task(f"j{self._jobs}", provider, transport, requeue, self._work_ms())
-        instance.submit(task, Request(requeue.encode(), principal, key))
-
-    def _work_ms(self) -> int:
-        return int(exp(self.rng.uniform(log(2_000), log(1_800_000))))
-
-    def _claim(self, instance: Instance) -> None:
-        if not instance.alive or instance.heart.phase is Phase.DRAINING:
-            return
-        instance.run(instance.claim)
-        self._later_exp(30_000, self._claim, instance)
-
-    def _operate(self) -> None:
-        """Somebody at a desk: enqueues, cancels, requeues and settles."""
+    def _active(self) -> list[Job]:
         world = self.server.pure.world
-        choice = self.rng.random()
-        if choice < 0.5:
-            self._jobs += 1
-            requeue = RequeueRule.ALLOWED if self.rng.random() < 0.6 else RequeueRule.NEVER
-            late = self.server.clock() + self.rng.randint(1, 1_200_000)
-            command: c.Command[Any] = c.Enqueue(
-                f"q{self._jobs}",
-                requeue=requeue,
-                request=Request(requeue.encode()),
-                priority=self.rng.randint(0, 2),
-                queue_deadline=StoreMs(late) if self.rng.random() < 0.3 else None,
-            )
-            self._ask(command)
-        elif choice < 0.65 and world.jobs:
-            active = sorted((*world.owned, *world.waiting))
-            queued = [j for j in active if world.jobs[j].lease.status is Status.QUEUED]
-            if active:
-                wanted = queued if queued and self.rng.random() < 0.5 else active
-                self._ask(c.RequestCancel(self.rng.choice(wanted)))
-        else:
-            orphans = [j for j in world.jobs.values() if j.lease.status is Status.ORPHANED]
-            if orphans:
-                self._ask(self._judgement(self.rng.choice(orphans)))
-        self._later_exp(40_000, self._operate)
+        return [world.jobs[job_id] for job_id in sorted((*world.owned, *world.waiting))]
 
-    def _judgement(self, job: Job) -> c.Command[Any]:
-        epoch = job.lease.epoch
-        if job.lease.requeue is RequeueRule.ALLOWED and self.rng.random() < 0.7:
-            return c.Requeue(job.id, epoch, actor="operator")
-        outcome = self.rng.choice((Status.FAILED, Status.CANCELED))
-        return c.Settle(job.id, epoch, outcome, actor="operator")
-
-    def _ask(self, command: c.Command[Any]) -> None:
-        now = self.hosts[0].clock()
-        self.network.send(Envelope("operator", command, now, lambda _: None))
+    def _boot_consumer(self, host: Host, handler: Callable[[Event], None]) -> None:
+        consumer = Consumer(self._name("c"), host, self, "authority", handler)
+        self.clients = [*(client for client in self.clients if client.alive), consumer]
+        self.note(f"{consumer.name} boots on {host.name}, a consumer")
+        consumer.begin()
 
 
 _FIELDS: Final = tuple(field.name for field in attrs_fields(LeasePolicy))

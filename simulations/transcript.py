@@ -66,4 +66,8 @@ def _said(reply: Any) -> str:
         )
     if isinstance(reply, r.Claimed):
         return " ".join(grant.standing.job_id for grant in reply.grants) or "nothing"
+    if isinstance(reply, r.EventsLeased):
+        return f"token {reply.token} behind {reply.position}"
+    if isinstance(reply, r.Acknowledged):
+        return f"up to {reply.position}"
     return type(reply).__name__.lower()

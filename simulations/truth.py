@@ -39,6 +39,8 @@ class Truth:
     """When the store clock stepped."""
     back_steps: list[int] = field(factory=list)
     failed_beats: dict[str, list[int]] = field(factory=dict)
+    done_events: dict[str, int] = field(factory=dict)
+    """By consumer: up to this number every event was handled, or made a dead letter."""
 
     def begin_shared(self, name: str, now: int, job_id: str | None = None) -> Span:
         """From now on nobody (or nobody who holds `job_id`) can renew."""
@@ -55,6 +57,12 @@ class Truth:
     def beat_failed(self, instance: str, now: int) -> None:
         """A beat of this instance got no answer in time."""
         self.failed_beats.setdefault(instance, []).append(now)
+
+    def events_done(self, consumer: str, upto: int) -> int:
+        """Up to here a consumer's events are done with; how far they were before."""
+        before = self.done_events.get(consumer, 0)
+        self.done_events[consumer] = max(before, upto)
+        return before
 
     def forget(self, before: int) -> None:
         """Drop what ended before a time that no lease reaches back to."""

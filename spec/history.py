@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from unswept.core.commands import Admit, Command, Heartbeat, Start
+from unswept.core.commands import Admit, Claim, Command, Heartbeat, Register, Start
 from unswept.core.job import Job, Terms
+from unswept.core.refusal import Refusal
+from unswept.core.replies import Refused
 from unswept.core.units import StoreMs
 from unswept.core.world import Decision, Table, World
-from unswept.spec.observations import Stamp, Step
+from unswept.spec.observations import Claimer, Stamp, Step
 
 
 class History:
-    """The ghosts of one store: each job's last accepted stamp. One thread at a time."""
+    """The ghosts of one store: each job's last accepted stamp, and with what each instance has
+    claimed. One thread at a time."""
 
     def __init__(self) -> None:
         """Nothing has happened yet."""
         self.stamps: dict[str, Stamp] = {}
+        self.claimers: dict[str, Claimer] = {}
 
     def step(
         self, world: World, command: Command[Any], decision: Decision[Any], now: StoreMs
@@ -47,11 +51,14 @@ class History:
             world.ids,
             world.events,
             _twin(world, command) if isinstance(command, Admit) else None,
+            self._claimer(command.owner) if isinstance(command, Claim) else Claimer(),
             tuple(used),
         )
 
     def remember(self, step: Step) -> None:
         """Keep the ghosts in step; call it when the laws have judged the step."""
+        if isinstance(step.command, (Register, Claim)):
+            self._remember_claimer(step.command, step.reply)
         terms: Terms | None = getattr(step.command, "terms", None)
         if terms is None:
             for before, after in step.rows:
@@ -64,6 +71,18 @@ class History:
                 continue
             ttl_ms = terms.first_beat_ttl_ms if claims else terms.ttl_ms(after.transport)
             self.stamps[after.id] = Stamp(after.lease.epoch, step.now, ttl_ms)
+
+    def _claimer(self, instance: str) -> Claimer:
+        return self.claimers.get(instance, Claimer())
+
+    def _remember_claimer(self, command: Register | Claim, reply: Any) -> None:
+        if isinstance(command, Register):
+            last_no = self._claimer(command.instance).last_no
+            self.claimers[command.instance] = Claimer(last_no, command.max_held)
+        elif not (isinstance(reply, Refused) and reply.reason is Refusal.NOT_REGISTERED):
+            known = self._claimer(command.owner)
+            last_no = max(known.last_no, command.claim_no)
+            self.claimers[command.owner] = Claimer(last_no, known.max_held)
 
 
 def _twin(world: World, command: Admit) -> Job | None:

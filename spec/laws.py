@@ -21,7 +21,7 @@ from unswept.core.commands import Command
 from unswept.core.heart import Phase
 from unswept.core.job import Job, OnOrphan
 from unswept.core.lease import ACTIVE, MOVES, TERMINAL, Kind, RequeueRule, Status, well_formed
-from unswept.spec.observations import Neglect, Send, Step, SweepTruth, Work
+from unswept.spec.observations import Delivery, Neglect, Send, Step, SweepTruth, Work
 
 
 class Judges(StrEnum):
@@ -37,6 +37,8 @@ class Judges(StrEnum):
     """A job that was orphaned, with the truth about its owner."""
     NEGLECT = "neglect"
     """An owned job that has not been renewed for a while."""
+    DELIVERY = "delivery"
+    """An event that a consumer handled, or acknowledged."""
     CODE = "code"
     """The source itself; a test reads it."""
 
@@ -267,6 +269,9 @@ def _l6(step: Step) -> str | None:
     for before, after in step.rows:
         if before is None and after is not None and after.id in step.used_ids:
             return f"the id {after.id} had been used and was queued again"
+    cmd = step.command
+    if isinstance(cmd, (c.Admit, c.Enqueue)) and cmd.job_id in step.used_ids and step.rows:
+        return f"the id {cmd.job_id} had been used, and a late {type(cmd).__name__} changed a job"
     return None
 
 
@@ -483,6 +488,124 @@ def _well_formed(step: Step) -> str | None:
     return None
 
 
+def _f1(step: Step) -> str | None:
+    cmd = step.command
+    if not isinstance(cmd, c.Claim):
+        return None
+    taken = [(before, after) for before, after in step.rows if before and after]
+    if taken and cmd.claim_no <= step.claimer.last_no:
+        return f"claim {cmd.claim_no} of {cmd.owner} was used before and took {taken[0][0].id} now"
+    for before, after in taken:
+        offence = _not_to_be_had(before, cmd, step.now) or _taken_wrongly(before, after, cmd)
+        if offence is not None:
+            return f"{cmd.owner} claimed {before.id}, which {offence}"
+    return _f1_bounds(step, cmd, len(taken)) or _f1_order(step, cmd, [job for job, _ in taken])
+
+
+def _not_to_be_had(job: Job, cmd: c.Claim, now: int) -> str | None:
+    if job.lease.status is not Status.QUEUED or job.lease.owner is not None:
+        return f"is {job.lease.status} and held by {job.lease.owner}"
+    if job.lease.cancel_requested_at is not None:
+        return f"somebody had asked to cancel at {job.lease.cancel_requested_at}"
+    if job.not_before is not None and job.not_before > now:
+        return f"nobody may claim before {job.not_before}, at {now}"
+    if job.partition != cmd.partition:
+        return f"is of partition {job.partition!r}, for {cmd.partition!r}"
+    lacking = set(job.labels) - set(cmd.labels)
+    return f"requires {sorted(lacking)}, which was not offered" if lacking else None
+
+
+def _taken_wrongly(before: Job, after: Job, cmd: c.Claim) -> str | None:
+    if (after.lease.owner, after.claim_no) != (cmd.owner, cmd.claim_no):
+        return f"says owner {after.lease.owner} and claim {after.claim_no}"
+    if after.lease.epoch != before.lease.epoch + 1 or after.attempts != before.attempts + 1:
+        return (
+            f"went from epoch {before.lease.epoch} and attempt {before.attempts} to epoch "
+            f"{after.lease.epoch} and attempt {after.attempts}"
+        )
+    return None
+
+
+def _f1_bounds(step: Step, cmd: c.Claim, taken: int) -> str | None:
+    if taken > cmd.limit:
+        return f"{cmd.owner} claimed {taken} jobs and had asked for {cmd.limit}"
+    budget = step.claimer.max_held
+    if budget is None or not taken:
+        return None
+    held = sum(
+        1
+        for job in step.jobs.values()
+        if job.lease.owner == cmd.owner and job.claim_no is not None and job.lease.status in ACTIVE
+    )
+    if held + taken <= budget:
+        return None
+    return f"{cmd.owner} held {held} claimed jobs, claimed {taken} more, and may hold {budget}"
+
+
+def _f1_order(step: Step, cmd: c.Claim, taken: list[Job]) -> str | None:
+    if not taken:
+        return None
+    ids = {job.id for job in taken}
+    last = max(taken, key=_claimed_sooner)
+    for job in step.jobs.values():
+        sooner = _claimed_sooner(job) < _claimed_sooner(last) and job.id not in ids
+        if sooner and _not_to_be_had(job, cmd, step.now) is None:
+            return f"{cmd.owner} claimed {last.id}, and {job.id} came before it"
+    return None
+
+
+def _claimed_sooner(job: Job) -> tuple[int, int, str]:
+    return (job.priority, job.admitted_at, job.id)
+
+
+def _f2(step: Step) -> str | None:
+    for before, _ in _orphaned(step):
+        after = step.after(before.id)
+        ends = Status.ORPHANED if after is None else after.lease.status
+        expected = _by_its_policy(before)
+        if ends is not expected:
+            return (
+                f"{before.id}, attempt {before.attempts} of {before.max_attempts}, was orphaned "
+                f"and is {ends}; its policy is {before.on_orphan}, so that it had to be {expected}"
+            )
+    return None
+
+
+def _by_its_policy(job: Job) -> Status:
+    if job.on_orphan in (OnOrphan.MARK, OnOrphan.HOLD):
+        return Status.ORPHANED
+    if job.on_orphan is OnOrphan.FAIL:
+        return Status.FAILED
+    if job.max_attempts is not None and job.attempts >= job.max_attempts:
+        return Status.FAILED
+    return Status.QUEUED if job.lease.cancel_requested_at is None else Status.CANCELED
+
+
+def _f3(work: Work) -> str | None:
+    if work.requeue is RequeueRule.NEVER or work.reached <= work.epoch:
+        return None
+    return (
+        f"{work.instance} began a step of {work.job_id} under epoch {work.epoch}, and the job has "
+        f"reached epoch {work.reached}"
+    )
+
+
+def _f4(delivery: Delivery) -> str | None:
+    if delivery.handled:
+        if delivery.number <= delivery.done + 1:
+            return None
+        return (
+            f"{delivery.consumer} handled event {delivery.number}, and had handled them only up to "
+            f"{delivery.done}"
+        )
+    if delivery.number <= delivery.done:
+        return None
+    return (
+        f"{delivery.consumer} acknowledged up to event {delivery.number}, and had handled them "
+        f"only up to {delivery.done}"
+    )
+
+
 LAWS: Final[tuple[Law, ...]] = (
     Law(
         "L1",
@@ -613,6 +736,39 @@ LAWS: Final[tuple[Law, ...]] = (
         "write lock held.",
         Judges.CODE,
         None,
+    ),
+    Law(
+        "F1",
+        "A claim takes what waits in its partition, due, without a cancel request and with labels "
+        "that it offers, by priority, age and id; within its limit and its owner's budget, under "
+        "the next epoch and attempt, and nothing under a number that was used.",
+        Judges.STEP,
+        _f1,
+        (c.Claim,),
+        of_rows=True,
+    ),
+    Law(
+        "F2",
+        "The very sweep that orphans a job does with it what its policy says: nothing, fail it, or "
+        "requeue it, unless it has been begun max_attempts times or a cancel is pending.",
+        Judges.STEP,
+        _f2,
+        (c.Sweep,),
+        of_rows=True,
+    ),
+    Law(
+        "F3",
+        "Of work that may be requeued no step begins under an epoch that is over: it is never done "
+        "twice at once.",
+        Judges.WORK,
+        _f3,
+    ),
+    Law(
+        "F4",
+        "A consumer handles every event at least once, or makes it a dead letter, before it is "
+        "acknowledged; and none before those in front of it.",
+        Judges.DELIVERY,
+        _f4,
     ),
     Law(
         "WF",

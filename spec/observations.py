@@ -26,6 +26,16 @@ class Stamp:
 
 
 @frozen
+class Claimer:
+    """What an instance has claimed with so far, for law F1."""
+
+    last_no: int = 0
+    """The greatest claim number that it has used."""
+    max_held: int | None = None
+    """Its budget, as it registered last."""
+
+
+@frozen
 class Step:
     """One command that a store executed, and what it changed."""
 
@@ -48,6 +58,8 @@ class Step:
     """The keys of all events before this step."""
     twin: Job | None
     """Of an admit: the newest job under its principal and request key."""
+    claimer: Claimer = Claimer()
+    """Of a claim: what its owner had claimed with before."""
     newly_used: tuple[str, ...] = ()
     """The ids that this step records as used."""
 
@@ -108,6 +120,23 @@ class Work:
     stamped_from: MonoMs
     ttl_ms: Ms
     margin_ms: Ms
+    epoch: int = 0
+    """Under which it works."""
+    reached: int = 0
+    """The epoch that the store's row has reached by then."""
+
+
+@frozen
+class Delivery:
+    """A consumer's progress by one event, or by one acknowledgement."""
+
+    consumer: str
+    number: int
+    """The event that was handled, or up to which was acknowledged."""
+    done: int
+    """Up to this number every event had been handled, or made a dead letter."""
+    handled: bool
+    """It was handled; else it was acknowledged."""
 
 
 @frozen

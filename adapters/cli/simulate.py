@@ -53,6 +53,9 @@ def simulate(
     seed: Annotated[int | None, typer.Option(help="Run this one seed.")] = None,
     hours: Annotated[float, typer.Option(help="Simulated hours per seed.")] = _DEFAULT.hours,
     instances: Annotated[int, typer.Option(help="Gateways at a time.")] = _DEFAULT.instances,
+    runners: Annotated[
+        int, typer.Option(help="Runners at a time, beside the gateways.")
+    ] = _DEFAULT.runners,
     faults: Annotated[
         str, typer.Option(help=f"all, none, or a list of: {', '.join(FAULTS)}.")
     ] = "all",
@@ -62,12 +65,12 @@ def simulate(
     workers: Annotated[int | None, typer.Option(help="Processes; by default one per core.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Run gateways, a store and faults through virtual time; every law is judged at every step.
+    """Run gateways, runners, a store and faults through virtual time; laws judge every step.
 
     Exit code: 0 held, 1 a law was broken, 2 usage, 4 something was never put to the test, 5 the
     same seed gave two different runs.
     """
-    settings = _settings(hours, instances, faults, design)
+    settings = _settings(hours, instances, runners, faults, design)
     wanted = _seeds(seeds, seed)
     count = processes(workers)
     opener = SimulatedStore(store)
@@ -94,10 +97,11 @@ def simulate(
     raise typer.Exit(code)
 
 
-def _settings(hours: float, instances: int, faults: str, design: str) -> Settings:
+def _settings(hours: float, instances: int, runners: int, faults: str, design: str) -> Settings:
     if not 0 < hours <= 100_000:
         raise MisuseError(f"--hours must be above 0 and at most 100000, got {hours}")
     check_whole("--instances", instances, 1, 100)
+    check_whole("--runners", runners, 0, 100)
     if design not in DESIGNS:
         raise MisuseError(f"--design must be one of {', '.join(DESIGNS)}, got {design}")
     names = {"all": tuple(FAULTS), "none": ()}.get(faults)
@@ -106,7 +110,8 @@ def _settings(hours: float, instances: int, faults: str, design: str) -> Setting
     for name in names:
         if name not in FAULTS:
             raise MisuseError(f"--faults must be all, none or of {', '.join(FAULTS)}, got {name}")
-    return Settings(1, hours, instances, tuple(f for f in FAULTS if f in names), design)
+    chosen = tuple(f for f in FAULTS if f in names)
+    return Settings(1, hours, instances, chosen, design, runners)
 
 
 def _seeds(seeds: int, seed: int | None) -> list[int]:
@@ -157,7 +162,8 @@ def _quotas_bind(settings: Settings, totals: Totals, seed: int | None) -> bool:
     """Rare events are owed by a whole campaign, not by a few seeds or a few faults."""
     whole = settings.faults == tuple(FAULTS) and settings.hours >= _DEFAULT.hours
     enough = totals.seeds >= DEFAULT_SEEDS and settings.instances >= _DEFAULT.instances
-    return whole and enough and seed is None
+    fleet = settings.runners >= _DEFAULT.runners
+    return whole and enough and fleet and seed is None
 
 
 def replay_command(settings: Settings, store: str, seed: int) -> str:
@@ -165,7 +171,8 @@ def replay_command(settings: Settings, store: str, seed: int) -> str:
     faults = "all" if settings.faults == tuple(FAULTS) else ",".join(settings.faults) or "none"
     return (
         f"unswept simulate --store {shlex.quote(store)} --seed {seed} --hours {settings.hours:g} "
-        f"--instances {settings.instances} --faults {faults} --design {settings.design}"
+        f"--instances {settings.instances} --runners {settings.runners} --faults {faults} "
+        f"--design {settings.design}"
     )
 
 

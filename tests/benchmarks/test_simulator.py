@@ -16,6 +16,7 @@ from unswept.core.policy import LeasePolicy
 from unswept.core.units import MonoMs, StoreMs
 from unswept.core.values import Chunk, Stream
 from unswept.simulations.campaign import run_seed
+from unswept.simulations.designs import DESIGNS
 from unswept.simulations.network import Envelope, Network, Weather
 from unswept.simulations.run import Settings
 from unswept.simulations.server import Server
@@ -56,7 +57,9 @@ def judged() -> Callable[[c.Command[Any]], object]:
     timeline = Timeline()
     network = Network(timeline, Random(1), Weather(), lambda envelope, reply: None)
     clock = StoreClock(timeline, 1_000)
-    server = Server(timeline, clock, network, None, 1_000, lambda step, envelope: None)
+    server = Server(
+        timeline, clock, network, None, DESIGNS["unswept"], 1_000, lambda step, envelope: None
+    )
     envelope = Envelope("i", c.ListInstances(), MonoMs(0), lambda reply: None)
     return lambda command: server.execute(command, envelope)
 

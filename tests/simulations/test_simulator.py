@@ -20,6 +20,13 @@ CAUGHT_BY = {
     "slow-heart": {"L12"},
     "blind-heart": {"L12"},
     "lock-blind": {"L12"},
+    "deadline-deaf": {"F3"},
+    "cancel-blind": {"F1"},
+    "double-claim": {"L5"},
+    "epoch-blind": {"L3"},
+    "forgetful": {"L6"},
+    "endless-requeue": {"F2"},
+    "early-acknowledgement": {"F4"},
 }
 
 
@@ -58,8 +65,37 @@ def test_without_faults_nothing_is_swept() -> None:
     calm = outcome(seed=1, faults=())
     assert calm.violation is None
     assert calm.events["complete"] > 20
+    assert calm.events["claim"] > 20
     assert calm.events["orphan"] == 0
+    assert calm.sometimes[Mark.STOPPED_IN_TIME.value] == 0
     assert calm.sometimes[Mark.LEASE_REVIVED.value] == 0
+
+
+def test_a_delayed_enqueue_never_runs_a_job_again() -> None:
+    """Whether its job waits, is over, is gone or was given up before it came; whether it is the
+    producer that sends it twice or the network."""
+    marks = (Mark.ENQUEUE_REPEATED, Mark.ENQUEUE_OVER, Mark.ENQUEUE_SPENT, Mark.CANCEL_FIRST)
+    late = outcome(seed=1, hours=3, faults=("duplicate", "crash"))
+    assert late.violation is None
+    assert all(late.sometimes[mark.value] > 0 for mark in marks)
+    assert late.events["enqueue"] > 100
+    assert late.checked["L6"] > late.events["enqueue"]
+
+
+def test_a_campaign_of_gateways_alone_has_nobody_else() -> None:
+    """Without runners nobody enqueues, claims or consumes."""
+    alone = outcome(seed=1, runners=0)
+    assert alone.violation is None
+    assert alone.events["admit"] > 20
+    assert alone.events["enqueue"] == alone.events["claim"] == alone.checked["F4"] == 0
+
+
+def test_the_fleet_is_put_to_the_test() -> None:
+    """Jobs come back and are claimed again, claims meet budgets, leases change hands."""
+    wanted = (Mark.CLAIMED_AGAIN, Mark.RELEASED, Mark.BUDGET_REFUSED, Mark.LEASE_TAKEN_OVER)
+    fleet = outcome(seed=3, hours=4, runners=3)
+    assert fleet.violation is None
+    assert all(fleet.sometimes[mark.value] > 0 for mark in wanted)
 
 
 @pytest.mark.parametrize("fault", FAULTS)

@@ -24,7 +24,17 @@ from unswept.core.values import Chunk, Event, Request, Stream
 from unswept.core.world import Change, Decision, Table, all_commands, decide
 from unswept.spec.history import History
 from unswept.spec.laws import BY_ID, LAWS, READS, Judges, Law, step_laws
-from unswept.spec.observations import Neglect, Send, Sight, Stamp, Step, SweepTruth, Work
+from unswept.spec.observations import (
+    Claimer,
+    Delivery,
+    Neglect,
+    Send,
+    Sight,
+    Stamp,
+    Step,
+    SweepTruth,
+    Work,
+)
 
 TERMS: Final = Terms(Ms(100), Ms(300), Ms(50), Ms(30))
 LATE_MS: Final = Ms(20)
@@ -684,6 +694,106 @@ def wf_running_without_owner() -> Pair:
     return both(admitted(), 10, c.Start("j1", "A", 1, TERMS), nobodys)
 
 
+def l6_moved() -> Pair:
+    scene = waiting()
+    job = evolve(scene.store.world.jobs["j1"], priority=-1)
+    again = c.Enqueue("j1", requeue=RequeueRule.ALLOWED)
+    return both(scene, 10, again, putting(Change(Table.JOBS, "j1", job)))
+
+
+CLAIM: Final = c.Claim("A", 2, TERMS, labels=("cpu",))
+
+
+def queue(max_held: int | None = 2, **options: Any) -> Scene:
+    """j1, which A claimed at 5 as its first; then j2, and j3 behind it, of whom one is as
+    `options` say."""
+    scene = Scene().run(0, c.Register("A", max_held=max_held), c.Enqueue("j1"))
+    scene.run(5, c.Claim("A", 1, TERMS))
+    return scene.run(6, c.Enqueue("j2", priority=1), c.Enqueue("j3", priority=2, **options))
+
+
+def claiming(scene: Scene, job_id: str) -> Tamper:
+    """As if the claim took this job, and it alone."""
+    job = scene.store.world.jobs[job_id]
+    lease = evolve(
+        job.lease,
+        status=Status.RUNNING,
+        owner="A",
+        epoch=job.lease.epoch + 1,
+        beats=job.lease.beats + 1,
+        deadline=StoreMs(500),
+        ttl_ms=Ms(50),
+        confirm_ms=Ms(30),
+    )
+    taken = evolve(job, lease=lease, claim_no=2, attempts=job.attempts + 1)
+    return lambda d: evolve(d, changes=(Change(Table.JOBS, job_id, taken),))
+
+
+def f1_takes(job_id: str, **options: Any) -> Case:
+    """A claim takes a job that is not to be had, or not yet."""
+
+    def case() -> Pair:
+        scene = queue(**options)
+        return both(scene, 10, CLAIM, claiming(scene, job_id))
+
+    return case
+
+
+def f1_under_a_cancel() -> Pair:
+    scene = queue()
+    job = scene.store.world.jobs["j2"]
+    asked = evolve(job, lease=evolve(job.lease, cancel_requested_at=StoreMs(7)))
+    scene.store.apply(Decision(None, (Change(Table.JOBS, "j2", asked),)))
+    return both(scene, 10, CLAIM, claiming(scene, "j2"))
+
+
+def f1_under_a_used_number() -> Pair:
+    scene = queue()
+    return both(scene, 10, evolve(CLAIM, claim_no=1), claiming(scene, "j2"))
+
+
+def f1_beyond_its_budget() -> Pair:
+    """With nothing to be claimed the claim is lawful; A holds one, and may hold one."""
+    scene = queue(max_held=1)
+    return both(scene, 10, CLAIM, claiming(scene, "j2"))
+
+
+def f1_beyond_its_limit() -> Pair:
+    scene = queue(max_held=None)
+    two = scene.step(10, evolve(CLAIM, limit=2))
+    return scene.step(10, CLAIM), evolve(two, command=CLAIM)
+
+
+def f1_without_an_attempt() -> Pair:
+    return both(queue(), 10, CLAIM, with_job(lambda job: evolve(job, attempts=job.attempts - 1)))
+
+
+def f1_for_another() -> Pair:
+    return both(queue(), 10, CLAIM, with_lease(owner="B"))
+
+
+def policed(on_orphan: OnOrphan, max_attempts: int | None = None) -> Scene:
+    command = evolve(admit(), on_orphan=on_orphan, max_attempts=max_attempts)
+    return Scene().run(0, command)
+
+
+def f2_requeued_once_too_often() -> Pair:
+    endless = decide(policed(OnOrphan.REQUEUE, 2).store.world, sweep(), StoreMs(101))
+    return both(policed(OnOrphan.REQUEUE, 1), 101, sweep(), lambda _: endless)
+
+
+def f2_not_done() -> Pair:
+    def marked(decision: Decision[Any]) -> Decision[Any]:
+        return evolve(decision, changes=decision.changes[:1], events=decision.events[:1])
+
+    return both(policed(OnOrphan.FAIL), 101, sweep(), marked)
+
+
+def f2_done_to_one_that_is_held() -> Pair:
+    failing = decide(policed(OnOrphan.FAIL).store.world, sweep(), StoreMs(101))
+    return both(policed(OnOrphan.HOLD), 101, sweep(), lambda _: failing)
+
+
 CASES: Final[dict[str, tuple[str, Case]]] = {
     "equal to the deadline is alive": ("L1", l1_equal_is_alive),
     "another policy's longer ttl counts": ("L1", l1_longer_ttl),
@@ -733,6 +843,7 @@ CASES: Final[dict[str, tuple[str, Case]]] = {
     "a start leaves a claim": ("L5", l5_kind_of_another_epoch_step),
     "a late enqueue": ("L6", l6_reborn(c.Enqueue("j1"))),
     "a late admit": ("L6", l6_reborn(admit())),
+    "a late enqueue moves a waiting job": ("L6", l6_moved),
     "the request is lost": ("L7", l7_request_is_lost),
     "the request is dropped": ("L7", l7_request_is_dropped),
     "a sweep ends a job that it should only mark": ("L4", l4_swept_on_without_a_policy),
@@ -786,6 +897,20 @@ CASES: Final[dict[str, tuple[str, Case]]] = {
         "L15",
         l15_joins(lambda: keyed().run(5, admit("j2", key="k", fresh=True)), 9, WIDE),
     ),
+    "a claim takes what another holds": ("F1", f1_takes("j1")),
+    "a claim takes what is not due": ("F1", f1_takes("j3", not_before=StoreMs(11))),
+    "a claim takes of another partition": ("F1", f1_takes("j3", partition="night")),
+    "a claim takes what it has no labels for": ("F1", f1_takes("j3", labels=("cpu", "gpu"))),
+    "a claim passes over an older one": ("F1", f1_takes("j3", labels=("cpu",))),
+    "a claim takes what is to be canceled": ("F1", f1_under_a_cancel),
+    "a claim takes under a used number": ("F1", f1_under_a_used_number),
+    "a claim goes beyond its budget": ("F1", f1_beyond_its_budget),
+    "a claim goes beyond its limit": ("F1", f1_beyond_its_limit),
+    "a claim counts no attempt": ("F1", f1_without_an_attempt),
+    "a claim grants to another": ("F1", f1_for_another),
+    "a sweep requeues once too often": ("F2", f2_requeued_once_too_often),
+    "a sweep does not what the policy says": ("F2", f2_not_done),
+    "a sweep fails what a person decides": ("F2", f2_done_to_one_that_is_held),
     "the deadline is lost": ("WF", wf_lost_deadline),
     "an orphan keeps its deadline": ("WF", wf_orphan_keeps_deadline),
     "nobody's job runs": ("WF", wf_running_without_owner),
@@ -846,6 +971,15 @@ def _locked(decision: Decision[Any]) -> Decision[Any]:
     return evolve(answered("j1", r.Answer.BUSY)(decision), changes=())
 
 
+def claimed_up_to_its_budget() -> Step:
+    return queue().step(10, evolve(CLAIM, limit=2))
+
+
+def requeued_under_a_request_by_its_policy() -> Step:
+    scene = policed(OnOrphan.REQUEUE, 9).run(5, c.RequestCancel("j1"))
+    return scene.step(101, sweep())
+
+
 LAWFUL: Final[dict[str, Callable[[], Step]]] = {
     "output at the end of late_output_ms": at_the_end_of_late_output,
     "a delay that moves nothing": delayed_to_its_own_deadline,
@@ -857,6 +991,8 @@ LAWFUL: Final[dict[str, Callable[[], Step]]] = {
     "a sweep under a request": swept_under_a_request,
     "a heal under a request": healed_under_a_request,
     "a busy answer": busy,
+    "a claim up to the budget": claimed_up_to_its_budget,
+    "a sweep that cancels under a request": requeued_under_a_request_by_its_policy,
 }
 
 
@@ -884,8 +1020,9 @@ def test_an_offence_is_told_in_a_sentence_with_the_job_and_the_times() -> None:
 
 
 def test_the_catalogue_has_every_law_once() -> None:
-    """L1 to L16, the first half of L12 by itself, and the shape of a lease; ids are unique."""
-    numbered = {f"L{number}" for number in range(1, 17)}
+    """L1 to L16, the first half of L12 by itself, the fleet's, and the shape of a lease; ids are
+    unique."""
+    numbered = {f"L{number}" for number in range(1, 17)} | {f"F{n}" for n in range(1, 5)}
     assert sorted(law.id for law in LAWS) == sorted({*numbered, "L12a", "WF"})
     assert {law.id: law for law in LAWS} == dict(BY_ID)
 
@@ -1065,6 +1202,33 @@ def test_l13_bounds_how_long_a_watched_job_is_neglected(
     assert (found("L13", neglect) is None) is lawful
 
 
+@pytest.mark.parametrize(
+    ("requeue", "reached", "lawful"),
+    [
+        (RequeueRule.ALLOWED, 1, True),
+        (RequeueRule.ALLOWED, 2, False),
+        (RequeueRule.NEVER, 2, True),
+    ],
+)
+def test_f3_ends_requeueable_work_before_its_epoch_is_over(
+    requeue: RequeueRule, reached: int, lawful: bool
+) -> None:
+    """Work that nobody else will do may go on, and heals or leaves a stale result."""
+    work = Work("A", "j1", requeue, MonoMs(0), MonoMs(0), Ms(100), Ms(10), epoch=1, reached=reached)
+    assert (found("F3", work) is None) is lawful
+
+
+@pytest.mark.parametrize(
+    ("number", "handled", "lawful"),
+    [(6, True, True), (3, True, True), (7, True, False), (5, False, True), (6, False, False)],
+)
+def test_f4_wants_each_event_handled_in_its_turn_before_it_is_acknowledged(
+    number: int, handled: bool, lawful: bool
+) -> None:
+    """Of the events, 1 to 5 are done with."""
+    assert (found("F4", Delivery("mail", number, done=5, handled=handled)) is None) is lawful
+
+
 # The ghosts -------------------------------------------------------------------------------------
 
 
@@ -1082,6 +1246,16 @@ def test_the_history_remembers_each_jobs_last_stamp() -> None:
     assert scene.history.stamps["j1"] == Stamp(1, StoreMs(7), Ms(300))
     scene.run(109, c.Delay("q1", 1, 2, "S"))
     assert scene.history.stamps["q1"] == Stamp(1, StoreMs(8), Ms(100))
+
+
+def test_the_history_remembers_with_what_an_instance_has_claimed() -> None:
+    """Its greatest number, refused or not, and its budget; a claim by a stranger is none."""
+    scene = Scene().run(0, c.Claim("A", 7, TERMS), c.Enqueue("j1"), c.Enqueue("j2"))
+    assert scene.history.claimers == {}
+    scene.run(1, c.Register("A", max_held=1), c.Claim("A", 3, TERMS), c.Claim("A", 4, TERMS))
+    assert scene.history.claimers == {"A": Claimer(4, 1)}
+    scene.run(2, c.Register("A", max_held=2), c.Claim("A", 2, TERMS))
+    assert scene.history.claimers == {"A": Claimer(4, 2)}
 
 
 def test_the_history_forgets_an_evicted_job() -> None:

@@ -56,6 +56,7 @@ def test_json_is_one_object_for_machines() -> None:
         (("--hours", "0"), "--hours"),
         (("--hours", "nan"), "--hours"),
         (("--instances", "0"), "--instances"),
+        (("--runners", "-1"), "--runners"),
         (("--workers", "0"), "--workers"),
         (("--faults", "outage,bogus"), "bogus"),
         (("--design", "bogus"), "bogus"),
