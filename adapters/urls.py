@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -15,7 +15,7 @@ from attrs import field, frozen
 from unswept.adapters.sqlite import SqliteStore
 from unswept.core.commands import Store
 from unswept.core.errors import MisuseError
-from unswept.simulations.timeline import StoreClock
+from unswept.core.units import StoreMs
 
 TEMPORARY: Final = "sqlite:"
 """A SQLite file of its own for each seed, in a temporary folder."""
@@ -60,7 +60,7 @@ class SimulatedStore:
             )
 
     @contextmanager
-    def __call__(self, clock: StoreClock, seed: int) -> Iterator[Store | None]:
+    def __call__(self, clock: Callable[[], StoreMs], seed: int) -> Iterator[Store | None]:
         """The store for a seed, closed when the run is over."""
         if self.url == "memory:":
             yield None
@@ -101,7 +101,7 @@ def _free(name: str) -> Path:
     return next(path for path in map(Path, names) if not path.exists())
 
 
-def _on_file(path: Path, clock: StoreClock) -> Iterator[Store]:
+def _on_file(path: Path, clock: Callable[[], StoreMs]) -> Iterator[Store]:
     # A simulated run knows no power cut, so it need not wait for the disk at each commit.
     with SqliteStore(path, clock=clock, durability="normal") as store:
         yield store

@@ -2,7 +2,7 @@
 
 A gateway that loses its connection between COMMIT and the answer cannot know whether its command
 took effect, and asks once more. Each story tells that of one command, in the words of
-`tests.core.story`:
+`unswept.simulations.scenarios.language`:
 
     0    admit j1 A
     1    do start j1 A 1  -> start: running A e1 b2 d101
@@ -41,7 +41,6 @@ from tests.adapters.postgres.helpers import Session
 from tests.adapters.postgres.helpers import tables_of as postgres_tables
 from tests.adapters.sqlite.helpers import Clock, tables_of
 from tests.adapters.tables import tables_in
-from tests.core.story import VERBS, Options, shown
 from unswept.adapters.postgres import PostgresStore
 from unswept.adapters.postgres.simulated import GivenClockStore
 from unswept.adapters.sql.scripts import SCRIPTS
@@ -55,6 +54,7 @@ from unswept.core.records import changed
 from unswept.core.units import StoreMs
 from unswept.core.values import Instance
 from unswept.core.world import all_commands
+from unswept.simulations.scenarios.language import VERBS, Options, lines_of, shown
 
 Tables = Mapping[str, Any]
 
@@ -224,10 +224,6 @@ class Teller:
         assert [event.kind.value for event in left] == kinds, line
         if not kinds:
             assert untouched(after, command) == untouched(before, command), line
-
-
-def lines_of(story: str) -> list[str]:
-    return [" ".join(line.split()) for line in story.splitlines() if line.strip()]
 
 
 # The stories --------------------------------------------------------------------------------------

@@ -87,7 +87,7 @@ def test_a_pending_cancel_ends_what_would_be_requeued() -> None:
 
 def test_the_events_say_why() -> None:
     """The sweep's event and that of what its policy did bear the cause."""
-    teller = Storyteller()
+    teller = Storyteller.of_pure_store()
     for line in (
         "0 register A",
         "0 admit j1 A",

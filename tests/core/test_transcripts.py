@@ -1,4 +1,5 @@
-"""Whole lives of jobs, as conversations that a reader can check by eye; see `tests.core.story`."""
+"""Whole lives of jobs, as conversations that a reader can check by eye; see
+`unswept.simulations.scenarios.language`."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ import sqlite3
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -349,6 +350,38 @@ def test_a_terminal_write_is_repeated_until_it_is_stored(tmp_path: Path) -> None
     run(scenario)
 
 
+def test_who_stops_waiting_stops_no_end(tmp_path: Path) -> None:
+    """A caller may give up while the work runs, and while its end is being written. (C64)"""
+
+    async def scenario() -> None:
+        with open_store(tmp_path) as real:
+            store = Faulty(real)
+            async with Gateway(store, policy=policy()) as gateway:
+                goes_on = asyncio.Event()
+
+                async def call() -> Answer:
+                    await goes_on.wait()
+                    return Answer(b"done", 200)
+
+                job = await gateway.submit(CallWork(call=call), provider="api")
+                store.down = (c.Complete,)
+                for _ in ("runs", "ends"):
+                    waits = asyncio.ensure_future(job.wait())
+                    await asyncio.sleep(0.1)
+                    waits.cancel()
+                    with pytest.raises(asyncio.CancelledError):
+                        await waits
+                    goes_on.set()
+                    await eventually(lambda: gateway.health().finishing == 1)
+                await job.cancel()
+                store.down = ()
+                assert (await job.wait()).status is Status.COMPLETED
+                await eventually(lambda: gateway.health().held == 0)
+                assert gateway.health().running == 0
+
+    run(scenario)
+
+
 def test_a_terminal_write_that_never_lands_is_given_up(tmp_path: Path) -> None:
     """Then the job is let go, and its lease lapses: nothing stays running for ever. (C37)"""
 
@@ -361,6 +394,31 @@ def test_a_terminal_write_that_never_lands_is_given_up(tmp_path: Path) -> None:
                 job = await gateway.submit(sh("exit 0"), provider="shell")
                 await eventually(lambda: gateway.health().held == 0)
                 await until_orphaned(real, job.id)
+
+    run(scenario)
+
+
+def test_a_beat_that_fails_in_any_way_ends_no_heart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not even by an exception that no store should raise: it beats again. (C34)"""
+    errors = [MemoryError(), RuntimeError("no store raises this")]
+
+    async def scenario() -> None:
+        with open_store(tmp_path) as store, open_store(tmp_path) as beats:
+            real = beats.execute
+
+            def broken(command: c.Command[Any]) -> Any:
+                if errors:
+                    raise errors.pop()
+                return real(command)
+
+            async with Gateway(store, beat_store=beats, policy=policy()) as gateway:
+                job = await gateway.submit(sh("sleep 3"), provider="shell")
+                monkeypatch.setattr(beats, "execute", broken)
+                await eventually(lambda: not errors and gateway.health().failures == 0)
+                assert (await job.wait()).status is Status.COMPLETED
+                assert kinds(store, job.id) == [Kind.ADMIT, Kind.START, Kind.COMPLETE]
 
     run(scenario)
 

@@ -1,0 +1,1 @@
+"""How job leases fail in the field, as stories that every store must tell alike."""
