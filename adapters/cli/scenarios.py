@@ -32,7 +32,7 @@ class Outcome:
 def scenarios(
     ids: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[ID]...", help="Such as C10 or C49-back; by default all."),
+        typer.Argument(metavar="ID", help="Such as C10 or C49-back; by default all."),
     ] = None,
     store: Annotated[
         str,
@@ -61,9 +61,12 @@ def scenarios(
     if as_json:
         print(json.dumps(_as_json(done, without_password(store), code), indent=2))
     elif differ:
-        console.print(f"[bold]{len(differ)} of {len(done)} differ: {', '.join(differ)}.[/bold]")
+        said = f"{len(differ)} of {len(done)} differ: {', '.join(differ)}."
+        console.print(f"[bold]{said}[/bold]", highlight=False, soft_wrap=True)
     else:
-        console.print(f"[bold]{len(done)} scenarios: each ended as it must.[/bold]")
+        console.print(
+            f"[bold]{len(done)} scenarios: each ended as it must.[/bold]", highlight=False
+        )
     raise typer.Exit(code)
 
 

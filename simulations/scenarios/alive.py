@@ -3,11 +3,12 @@
     0    live 60 S A j1/1      -> nothing
     60   live 100 S            -> 160 S sees j1, 190 S sweeps j1: done
 
-For so many milliseconds the named instances beat, look for suspects and sweep, in that order at
-each; the jobs behind a name are those that it holds. `cut=A+S` cuts instances off from the store,
-`draining=A` lets one drain. Who is not named does nothing: it is dead, stopped or suspended. Boot
-time runs in these lines alone, for all alike, so what the store clock does between two lines is a
-step of it. Told is what an instance does and hears, but not what goes as it should.
+For so many milliseconds the named instances sweep, look for suspects and beat, one after the other;
+the jobs behind a name are those that it holds. In each millisecond the sweep comes before the beat:
+that is the harder order. `cut=A+S` cuts instances off from the store, `draining=A` lets one drain.
+Who is not named does nothing: it is dead, stopped or suspended. Boot time runs in these lines
+alone, for all alike, so what the store clock does between two lines is a step of it. Told is what
+an instance suspects, sweeps and hears; an accepted beat is nothing to tell.
 """
 
 from __future__ import annotations
