@@ -17,6 +17,9 @@ from unswept.core.units import Ms
 _JITTER: Final = 0.25
 """Runners that were started together must not look together for ever."""
 
+_FIRST_DEAF_MS: Final = 20
+_LONGEST_DEAF_MS: Final = 1_000
+
 
 @frozen(kw_only=True)
 class Polling:
@@ -105,7 +108,7 @@ class Idleness:
         if await _set_within(self._urged, _jittered(deaf_ms)):
             return
         if await _set_within(self._woken, _jittered(pause_ms) - deaf_ms):
-            self._deaf_ms = Ms(min(max(polling.first_ms, 2 * self._deaf_ms), polling.max_ms))
+            self._deaf_ms = Ms(min(max(_FIRST_DEAF_MS, 2 * self._deaf_ms), _LONGEST_DEAF_MS))
         else:
             self._deaf_ms = Ms(0)
         self._pause_ms = Ms(min(2 * pause_ms, longest))

@@ -40,7 +40,7 @@ SPARED_S: Final = 30.0
 """For so long one runner after the other is spared, so that somebody is there to sweep."""
 _LOOK_S: Final = 0.02
 _COUNT_S: Final = 1.0
-_FAULT_S: Final = (1.0, 5.0)
+_FAULT_S: Final = (2.0, 6.0)
 """From one fault to the next."""
 _RESTART_S: Final = (0.2, 1.5)
 _STOP_S: Final = (SWEPT_S, SWEPT_S + 4.0)

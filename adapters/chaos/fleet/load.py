@@ -17,12 +17,12 @@ from unswept.core.units import Ms
 from unswept.core.values import Request
 
 POLICY: Final = LeasePolicy(
-    heartbeat_interval_ms=Ms(1_500),
+    heartbeat_interval_ms=Ms(2_000),
     operation_timeout_ms=Ms(1_000),
     lease_ttl_ms=Ms(6_000),
     http_grace_ms=Ms(6_000),
-    confirm_after_ms=Ms(4_500),
-    sweep_interval_ms=Ms(1_500),
+    confirm_after_ms=Ms(6_000),
+    sweep_interval_ms=Ms(2_000),
 )
 """Short, so that a killed runner's jobs are soon another's; the operation timeout leaves many
 processes on few processors their time."""
