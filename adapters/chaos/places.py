@@ -73,7 +73,7 @@ def open_place(
     *,
     schema: str | None,
     keep: bool,
-    restart: Callable[[], None] | None,
+    restart: Callable[[], None] | None = None,
 ) -> Iterator[tuple[Place, Store]]:
     """The place that a URL names, with a store for the driver; tidied up at the end.
 

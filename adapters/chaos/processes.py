@@ -30,6 +30,9 @@ class RunFailedError(UnsweptError):
 class GatewayProcess:
     """One gateway, from its start to its end."""
 
+    kind = "gateway"
+    """What it is called in messages."""
+
     def __init__(self, program: str, number: int, slot: int, charge: Charge, log: Path) -> None:
         """Start it; it works from then on."""
         self.number = number
@@ -74,7 +77,7 @@ class GatewayProcess:
             ready, _, _ = select.select([self._process.stdout], [], [], left_s)
             piece = self._process.stdout.read(4096) if ready else b""
             if not piece:
-                raise RunFailedError(f"gateway {self.number} does not answer: {self.log()}")
+                raise RunFailedError(f"{self.kind} {self.number} does not answer: {self.log()}")
             line += piece
         answer: Mapping[str, int] = json.loads(line)
         return answer
@@ -85,7 +88,7 @@ class GatewayProcess:
             return self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:
             raise RunFailedError(
-                f"gateway {self.number} has not ended {timeout_s:.0f} s after it was told to:"
+                f"{self.kind} {self.number} has not ended {timeout_s:.0f} s after it was told to:"
                 f" {self.log()}"
             ) from None
 

@@ -84,7 +84,7 @@ def run(settings: Settings, on_progress: Progress = lambda doing, part: None) ->
     began = time.monotonic()
     with ExitStack() as stack:
         stack.enter_context(ended_by_signals())
-        folder = stack.enter_context(_folder(settings.evidence))
+        folder = stack.enter_context(evidence_folder(settings.evidence))
         place, store = stack.enter_context(
             open_place(
                 settings.url,
@@ -161,7 +161,8 @@ def _deregister(store: Store, evidence: Evidence) -> None:
 
 
 @contextmanager
-def _folder(given: Path | None) -> Iterator[Path]:
+def evidence_folder(given: Path | None) -> Iterator[Path]:
+    """The folder that was given, which must be empty, or a temporary one."""
     if given is None:
         with tempfile.TemporaryDirectory(prefix="unswept-chaos-") as folder:
             yield Path(folder)

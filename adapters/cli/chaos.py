@@ -10,7 +10,6 @@ import typer
 from attrs import asdict
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from unswept.adapters.chaos.places import restart_by
 from unswept.adapters.chaos.plan import POLICY, Fault
@@ -18,6 +17,7 @@ from unswept.adapters.chaos.processes import RunFailedError
 from unswept.adapters.chaos.run import Report, Settings, run
 from unswept.adapters.chaos.verdict import CHECKS
 from unswept.adapters.cli.exit_codes import ExitCode
+from unswept.adapters.cli.promises import print_counts, print_promises
 
 _STORIES = {
     Fault.KILL: "gateways were killed (SIGKILL)",
@@ -126,15 +126,10 @@ def _exit_code(report: Report) -> ExitCode:
 
 def _print(console: Console, settings: Settings, report: Report, code: ExitCode) -> None:
     faults = [(report.faults[fault], story) for fault, story in _STORIES.items()]
-    _print_counts(console, "Faults", faults)
+    print_counts(console, "Faults", faults)
     counts = [(count, name) for name, count in sorted(report.counts.items())]
-    _print_counts(console, "What there was", counts)
-    _print_checks(console, report)
-    for violation in report.violations:
-        console.print(f"[bold red]{violation.check}[/bold red]:", highlight=False)
-        console.print(f"  {violation.offence}", highlight=False, markup=False, soft_wrap=True)
-    for name in report.missing:
-        console.print(f"[yellow]never[/yellow] {name}", highlight=False)
+    print_counts(console, "What there was", counts)
+    print_promises(console, CHECKS, report.violations, report.missing)
     console.print(
         f"{settings.instances} gateways at a time on {report.place}, seed {settings.seed}, in"
         f" {report.seconds:.0f} s",
@@ -150,24 +145,6 @@ _VERDICTS = {
     ExitCode.REFUTED: "A promise was broken.",
     ExitCode.COVERAGE_SHORT: "Nothing was broken, but not everything was put to the test.",
 }
-
-
-def _print_counts(console: Console, title: str, counts: list[tuple[int, str]]) -> None:
-    table = Table(title=title, title_justify="left", box=None, show_header=False)
-    table.add_column(justify="right")
-    table.add_column()
-    for count, name in counts:
-        if count:
-            table.add_row(str(count), name)
-    console.print(table)
-
-
-def _print_checks(console: Console, report: Report) -> None:
-    table = Table(title="Promises", title_justify="left", box=None, show_header=False)
-    for name in CHECKS:
-        broken = sum(violation.check == name for violation in report.violations)
-        table.add_row(f"[red]broken {broken} times[/red]" if broken else "held", name)
-    console.print(table)
 
 
 def _as_json(settings: Settings, report: Report, code: ExitCode) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from unswept.adapters.cli.chaos import chaos
 from unswept.adapters.cli.check_config import check_config
 from unswept.adapters.cli.exit_codes import ExitCode
 from unswept.adapters.cli.explore import explore
+from unswept.adapters.cli.fleet import fleet
 from unswept.adapters.cli.prove import prove
 from unswept.adapters.cli.scenarios import scenarios
 from unswept.adapters.cli.simulate import simulate
@@ -46,6 +47,7 @@ app.command()(scenarios)
 app.command()(prove)
 app.command()(explore)
 app.command()(chaos)
+app.command()(fleet)
 app.command()(check_config)
 app.add_typer(db.app)
 

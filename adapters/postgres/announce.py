@@ -23,7 +23,7 @@ from unswept.core.errors import StoreError
 from unswept.core.lease import Status
 from unswept.core.replies import Accepted, Swept
 
-GAP_S: Final = 0.01
+GAP_S: Final = 0.02
 """The least time from one notification to the next."""
 _AGAIN_S: Final = 1.0
 """How long nothing is tried after a failure."""

@@ -360,7 +360,7 @@ class Runner:
         finish_until = boot_ms() + finish_ms
         self._give_up_at = finish_until + timeout_ms
         self._pulse.drain()
-        self._idleness.wake()
+        self._idleness.urge()
         self._room.set()
         for run in tuple(self._runs.values()):
             if run.stage is Stage.CLAIMED:

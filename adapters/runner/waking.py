@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 from collections.abc import Callable
 from typing import Final, Protocol
@@ -15,6 +16,9 @@ from unswept.core.units import Ms
 
 _JITTER: Final = 0.25
 """Runners that were started together must not look together for ever."""
+
+_FIRST_DEAF_MS: Final = 20
+_LONGEST_DEAF_MS: Final = 1_000
 
 
 @frozen(kw_only=True)
@@ -55,14 +59,21 @@ class Waker(Protocol):
 
 
 class Idleness:
-    """The pauses of one runner, on its event loop."""
+    """The pauses of one runner, on its event loop.
+
+    Whoever tells of one job wakes a whole fleet, and one runner gets it. So a look in vain makes
+    the next word wait, longer each time, until there is work for this one or nobody tells of any.
+    """
 
     def __init__(self, polling: Polling, waker: Waker | None) -> None:
         """Nothing has been looked for yet."""
         self._polling = polling
         self._waker = waker
         self._woken = asyncio.Event()
+        self._urged = asyncio.Event()
         self._pause_ms = polling.first_ms
+        self._deaf_ms = Ms(0)
+        """How long after a look no word of new work is heeded."""
 
     @property
     def listening(self) -> bool:
@@ -73,23 +84,43 @@ class Idleness:
         """There may be work. On the loop."""
         self._woken.set()
 
+    def urge(self) -> None:
+        """Wait no longer, now or ever: the runner ends. On the loop."""
+        self._urged.set()
+        self._woken.set()
+
     def look(self) -> None:
         """A look begins now: what is told from here on is a reason for another one."""
-        self._woken.clear()
+        if not self._urged.is_set():
+            self._woken.clear()
 
     def found(self) -> None:
         """There was work, so that there may be more soon."""
         self._pause_ms = self._polling.first_ms
+        self._deaf_ms = Ms(0)
 
     async def wait(self) -> None:
         """Until it is worth another look."""
         polling = self._polling
         longest = polling.listening_ms if self.listening else polling.max_ms
         pause_ms = min(self._pause_ms, longest)
-        self._pause_ms = Ms(min(2 * pause_ms, max(polling.listening_ms, polling.max_ms)))
-        try:
-            async with asyncio.timeout(pause_ms * random.uniform(1 - _JITTER, 1 + _JITTER) / 1000):
-                await self._woken.wait()
-            self._pause_ms = polling.first_ms
-        except TimeoutError:
-            pass
+        deaf_ms = min(self._deaf_ms, pause_ms)
+        if await _set_within(self._urged, _jittered(deaf_ms)):
+            return
+        if await _set_within(self._woken, _jittered(pause_ms) - deaf_ms):
+            self._deaf_ms = Ms(min(max(_FIRST_DEAF_MS, 2 * self._deaf_ms), _LONGEST_DEAF_MS))
+        else:
+            self._deaf_ms = Ms(0)
+        self._pause_ms = Ms(min(2 * pause_ms, longest))
+
+
+async def _set_within(event: asyncio.Event, ms: float) -> bool:
+    if ms > 0 and not event.is_set():
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(ms / 1000):
+                await event.wait()
+    return event.is_set()
+
+
+def _jittered(ms: Ms) -> float:
+    return ms * random.uniform(1 - _JITTER, 1 + _JITTER)

@@ -68,33 +68,61 @@ def test_a_producer_of_the_same_process_wakes_it(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_pauses_double_and_begin_anew() -> None:
-    """Up to the longest, which is another one for who listens."""
+class Ear:
+    """A waker that the test controls."""
 
-    class Ear:
-        listening = False
+    listening = False
 
-        async def listen(self, wake: Callable[[], None]) -> None:
-            return None
+    async def listen(self, wake: Callable[[], None]) -> None:
+        return None
+
+
+async def passed_s(idle: Idleness, count: int = 1) -> float:
+    """How long so many waits take."""
+    began = time.monotonic()
+    for _ in range(count):
+        await idle.wait()
+        idle.look()
+    return time.monotonic() - began
+
+
+def test_pauses_double_up_to_a_bound() -> None:
+    """Which is another one for who listens; work that was found begins them anew."""
 
     async def scenario() -> None:
         ear = Ear()
-        idle = Idleness(Polling(first_ms=Ms(1), max_ms=Ms(4), listening_ms=Ms(64)), ear)
-
-        async def pauses(count: int) -> float:
-            began = time.monotonic()
-            for _ in range(count):
-                await idle.wait()
-            return time.monotonic() - began
-
-        await pauses(4)
+        idle = Idleness(Polling(first_ms=Ms(1), max_ms=Ms(8), listening_ms=Ms(4_000)), ear)
+        assert await passed_s(idle, 10) < 1
         ear.listening = True
         assert idle.listening
-        assert await pauses(3) > 0.05
+        assert await passed_s(idle, 8) > 0.5
+        idle.found()
+        assert await passed_s(idle) < 0.5
+
+    run(scenario)
+
+
+def test_words_of_work_for_others_are_heeded_less_and_less() -> None:
+    """Each wakes the whole fleet, and one runner gets the job; the others do not look at every
+    word. The first word after a while is heeded at once, and one that has come to nothing later."""
+
+    async def scenario() -> None:
+        waker = Ear()
+        waker.listening = True
+        idle = Idleness(NEVER_LOOKS, waker)
+        looks = 0
+        until = time.monotonic() + 3.0
+        while time.monotonic() < until:
+            idle.wake()
+            await passed_s(idle)
+            looks += 1
+        assert looks < 30  # and not as many as there were words
         idle.found()
         idle.wake()
-        await idle.wait()  # at once
-        idle.look()
+        assert await passed_s(idle) < 10
+        idle.wake()
+        idle.urge()
+        assert await passed_s(idle, 10) < 10  # whoever ends waits for nothing
 
     run(scenario)
 
