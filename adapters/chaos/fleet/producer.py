@@ -24,7 +24,7 @@ from unswept.core.errors import StoreError
 
 R = TypeVar("R")
 
-THREADS: Final = 2
+THREADS: Final = 4
 LATER: Final = 100
 """After so many further jobs a job is enqueued again."""
 _AGAIN_S: Final = 0.1
