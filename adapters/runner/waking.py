@@ -97,7 +97,7 @@ class Idleness:
     def found(self) -> None:
         """There was work, so that there may be more soon."""
         self._pause_ms = self._polling.first_ms
-        # Not 0: of a stream that a fleet shares each gets some, and would look for each of the rest.
+        # Not 0: each gets some of a stream that they share, and would look for all the rest.
         self._deaf_ms = Ms(self._deaf_ms // 2)
 
     async def wait(self) -> None:
