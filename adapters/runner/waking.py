@@ -62,7 +62,7 @@ class Idleness:
     """The pauses of one runner, on its event loop.
 
     Whoever tells of one job wakes a whole fleet, and one runner gets it. So a look in vain makes
-    the next word wait, longer each time, until there is work for this one or nobody tells of any.
+    the next word wait, longer each time; work that was got makes the wait shorter.
     """
 
     def __init__(self, polling: Polling, waker: Waker | None) -> None:
@@ -97,7 +97,8 @@ class Idleness:
     def found(self) -> None:
         """There was work, so that there may be more soon."""
         self._pause_ms = self._polling.first_ms
-        self._deaf_ms = Ms(0)
+        # Not 0: each gets some of a stream that they share, and would look for all the rest.
+        self._deaf_ms = Ms(self._deaf_ms // 2)
 
     async def wait(self) -> None:
         """Until it is worth another look."""

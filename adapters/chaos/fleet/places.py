@@ -14,12 +14,14 @@ from unswept.adapters.urls import is_postgres
 from unswept.core.commands import Store
 
 CONNECTIONS: Final = 2
-"""Of each process, besides those for heartbeats, for listening and for notifications: sixteen
-runners share a server that has a hundred."""
+"""Of each runner, besides those for heartbeats and for listening: sixteen of them share a server
+that has a hundred."""
 
 
 @contextmanager
-def open_for(charge: Charge, *, announce: bool = False) -> Iterator[Store]:
+def open_for(
+    charge: Charge, *, connections: int = CONNECTIONS, announce: bool = False
+) -> Iterator[Store]:
     """As patient as the policy. A run kills processes and no power, so that on SQLite nothing is
     lost by not waiting for the disk."""
     timeout_ms = POLICY.operation_timeout_ms
@@ -37,7 +39,7 @@ def open_for(charge: Charge, *, announce: bool = False) -> Iterator[Store]:
         schema=charge.schema,
         migrate=False,
         operation_timeout_ms=timeout_ms,
-        max_connections=CONNECTIONS,
+        max_connections=connections,
         announce=announce,
     ) as store:
         yield store

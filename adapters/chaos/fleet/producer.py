@@ -24,7 +24,7 @@ from unswept.core.errors import StoreError
 
 R = TypeVar("R")
 
-THREADS: Final = 2
+THREADS: Final = 8
 LATER: Final = 100
 """After so many further jobs a job is enqueued again."""
 _AGAIN_S: Final = 0.1
@@ -82,7 +82,7 @@ def order(lines: Iterator[str]) -> tuple[Charge, int, int, float]:
 def main() -> None:
     """Read the charge, and do what it says."""
     charge, seed, jobs, least_s = order(sys.stdin)
-    with open_for(charge, announce=True) as store:
+    with open_for(charge, connections=THREADS, announce=True) as store:
         produce(store, Book(Path(charge.book)), list(tasks(seed, jobs)), least_s)
 
 
