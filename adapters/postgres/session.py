@@ -156,6 +156,9 @@ def _steps(
             unsent += (_request(step.sql, params) for params in step.params)
             rows, now = [], None
             continue
+        if isinstance(step, Each) and not step.params:
+            rows, now = [], None  # no reason for a round trip
+            continue
         if step is MOMENT:
             rows, now = [], None
             if moments:

@@ -119,7 +119,7 @@ class Queries:
         skip = self.dialect.skip_locked
         several = f"{before} WHERE id IN ({self.dialect.ids}) ORDER BY id"
         self.lock_to_sweep = self._text(f"{several} {self.dialect.for_renewal} {skip}")
-        self.lock_to_evict = self._text(f"{several} {self.dialect.for_update} {skip}")
+        self.lock_to_move = self._text(f"{several} {self.dialect.for_update} {skip}")
         locked = self.dialect.find_locked(jobs)
         self.find_locked = None if locked is None else self._text(locked)
         self.suspects = self._text(

@@ -64,6 +64,7 @@ def sweep(q: Queries, cmd: c.Sweep) -> Script[r.Swept]:
     """Orphans the targets that still bear the stamp that was seen: the whole guard stands in the
     write of each row, and never beside it. (L1, L2)"""
     found, now = yield from _locked(q, q.lock_to_sweep, cmd.targets)
+    found = yield from _free_to_move(q, found)
     targets = {target.job_id: target for target in cmd.targets}
     seen = (targets[job_id] for job_id in found)
     rows = yield Each(
@@ -101,6 +102,21 @@ def sweep(q: Queries, cmd: c.Sweep) -> Script[r.Swept]:
     return r.Swept(now, tuple(answers))
 
 
+def _free_to_move(q: Queries, found: dict[str, Before]) -> Script[dict[str, Before]]:
+    """Without those that their policies would move to another epoch while an output is appended
+    under this one: the move would wait for it, and all other targets with it."""
+    moving = [job_id for job_id, job in found.items() if _next(job) is not None]
+    if not moving:
+        return found
+    rows = yield Statement(q.lock_to_move, q.dialect.bind_ids(moving))
+    held_up = {*moving} - {row[0] for row in rows}
+    return {job_id: job for job_id, job in found.items() if job_id not in held_up}
+
+
+def _next(job: Before) -> Kind | None:
+    return jobs.next_by_policy(job.policy, job.attempts, job.max_attempts)
+
+
 def _causes(q: Queries, swept: Sequence[Before]) -> Script[dict[str, Cause]]:
     """Why each was swept, as its event says it."""
     owners = {job.owner for job in swept if job.owner is not None}
@@ -122,9 +138,7 @@ def _by_policy(
         Kind.REQUEUE: {"now": now, "force": 0, "not_before": None},
         Kind.SETTLE: {"now": now, "outcome": Status.FAILED.value},
     }
-    kinds = {
-        job.id: jobs.next_by_policy(job.policy, job.attempts, job.max_attempts) for job in swept
-    }
+    kinds = {job.id: _next(job) for job in swept}
     after: dict[str, Row] = {}
     for transition in (REQUEUE, SETTLE):
         rows = yield Each(
@@ -182,7 +196,7 @@ def look_overdue(q: Queries, cmd: c.LookOverdue) -> Script[r.Overdue]:
 
 def evict(q: Queries, cmd: c.Evict) -> Script[r.Evicted]:
     """Removes terminal jobs past their retention, with all that rides along. (L14)"""
-    found, now = yield from _locked(q, q.lock_to_evict, cmd.targets)
+    found, now = yield from _locked(q, q.lock_to_move, cmd.targets)
     epochs = {target.job_id: target.epoch for target in cmd.targets}
     say = {"retention_ms": cmd.retention_ms, "now": now}
     rows = yield Each(q.evict, [{"id": job_id, "epoch": epochs[job_id], **say} for job_id in found])

@@ -1,4 +1,5 @@
-"""Two commands on one job at once: which there are, in which situations, and what may come of them.
+"""Two commands on one job, or for one consumer of its events, at once: which there are, in which
+situations, and what may come of them.
 
 X is carried out in a transaction that stays open; Y begins meanwhile, on the store itself. Then X
 is committed, or rolled back. Whatever comes of it must be what the pure store gives for
@@ -32,7 +33,7 @@ from tests.adapters.tables import tables_in
 from unswept.adapters.postgres import PostgresStore
 from unswept.core import commands as c
 from unswept.core import replies as r
-from unswept.core.job import Process
+from unswept.core.job import OnOrphan, Process
 from unswept.core.lease import RequeueRule, Status
 from unswept.core.memory import MemoryStore
 from unswept.core.refusal import Refusal
@@ -44,6 +45,7 @@ Any_ = c.Command[Any]
 
 RETENTION = Ms(200)
 LATE = Ms(10_000)
+LEASE = Ms(100)
 WAIT_MS = 7
 """How far the store clock moves while Y waits; short of any deadline that is not past."""
 
@@ -54,6 +56,7 @@ class Names:
     def __init__(self, name: str) -> None:
         self.name = name
         self.job, self.owner, self.sweeper = f"{name}-j", f"{name}-a", f"{name}-s"
+        self.consumer = f"{name}-c"
         self.request = Request(b"payload", f"{name}-p", "key")
 
 
@@ -69,6 +72,11 @@ def _epoch(world: World, names: Names) -> int:
 def _beats(world: World, names: Names) -> int:
     job = world.jobs.get(names.job)
     return 1 if job is None else job.lease.beats
+
+
+def _token(world: World, names: Names) -> int:
+    consumer = world.consumers.get(names.consumer)
+    return 1 if consumer is None else consumer.token
 
 
 def _sweep(world: World, n: Names) -> Any_:
@@ -111,6 +119,10 @@ VERBS: Final[Mapping[str, Callable[[World, Names], Any_]]] = MappingProxyType(
         ),
         "withdraw": lambda w, n: c.Withdraw(n.job, n.owner),
         "expire": lambda w, n: c.ExpireQueued(n.job),
+        "lease events": lambda w, n: c.LeaseEvents(n.consumer, n.owner, LEASE),
+        "lease events elsewhere": lambda w, n: c.LeaseEvents(n.consumer, n.sweeper, LEASE),
+        # Up to no event: their numbers are the whole store's.
+        "acknowledge": lambda w, n: c.Acknowledge(n.consumer, _token(w, n), 0, last=True),
     }
 )
 
@@ -126,14 +138,32 @@ SITUATIONS: Final[Mapping[str, tuple[str | int, ...]]] = MappingProxyType(
         "queued": ("admit",),
         "running": ("admit", "start"),
         "suspect": ("admit", "start", TO_BE_SWEPT),
+        "suspect, to be requeued": ("admit, to be requeued", "start", TO_BE_SWEPT),
         "asked to end": ("admit", "request cancel", TO_BE_SWEPT),
         "orphaned": ("admit", "start", TO_BE_SWEPT, "sweep"),
         "orphaned, asked to end": ("admit", "request cancel", TO_BE_SWEPT, "sweep"),
         "ended": ("admit", "start", "complete", TO_BE_EVICTED),
         "canceled": ("enqueue", "request cancel", TO_BE_EVICTED),
+        "leased": ("lease events",),
+        "leased and given back": ("lease events", "acknowledge"),
+        "leased for too long": ("lease events", LEASE + 1),
     }
 )
 """Verbs that lead there, and milliseconds that go by."""
+LEADS: Final[Mapping[str, Callable[[World, Names], Any_]]] = MappingProxyType(
+    {
+        **VERBS,
+        "admit, to be requeued": lambda w, n: c.Admit(
+            n.job,
+            n.owner,
+            TERMS,
+            requeue=RequeueRule.ALLOWED,
+            on_orphan=OnOrphan.REQUEUE,
+            max_attempts=2,
+        ),
+    }
+)
+"""The commands, and others that only lead to a situation."""
 
 
 class Pure:
@@ -151,7 +181,7 @@ class Pure:
             if isinstance(step, int):
                 self.now += step
             else:
-                self._lead(VERBS[step](self.store.world, names))
+                self._lead(LEADS[step](self.store.world, names))
 
     def _lead(self, command: Any_) -> None:
         self.asked.append((self.now, command))
@@ -185,7 +215,10 @@ def situations(x: str, y: str) -> Iterator[str]:
     yield from both or dict.fromkeys([effective[x][0], effective[y][0]])
 
 
-PAIRS: Final = tuple(product(VERBS, VERBS))
+_OF_CONSUMERS: Final = ("lease events", "lease events elsewhere", "acknowledge")
+_OF_JOBS: Final = tuple(verb for verb in VERBS if verb not in _OF_CONSUMERS)
+PAIRS: Final = (*product(_OF_JOBS, repeat=2), *product(_OF_CONSUMERS, repeat=2))
+"""A command on a job and one for a consumer have no row in common."""
 
 
 # What comes of it -------------------------------------------------------------------------------

@@ -167,7 +167,7 @@ DEFER = """
 CREATE FUNCTION {schema}.linger() RETURNS trigger LANGUAGE plpgsql AS
 $$ BEGIN PERFORM pg_advisory_xact_lock(77); RETURN NULL; END $$;
 """
-WRITTEN = "jobs job_ids output events instances"
+WRITTEN = "jobs job_ids output events instances consumers"
 
 
 @pytest.mark.parametrize(("verb", "situation"), WRITES, ids=[verb for verb, _ in WRITES])
