@@ -333,7 +333,7 @@ class Queries:
         self.drop_consumer = self._text(f"DELETE FROM {consumers} WHERE name = :name")
         newest = f"SELECT COALESCE(max(seq), 0) FROM {events}"
         self.newest_event = self._text(newest)
-        """The newest event is never removed, so that no number is taken for a newer one's."""
+        """Right whatever was removed, for the newest event of all never is."""
         self.how_far = self._text(
             f"SELECT ({newest}) AS newest, (SELECT min(position) FROM {consumers}) AS behind"
         )

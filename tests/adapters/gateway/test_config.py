@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -93,6 +94,18 @@ def test_the_breaker_is_named_by_its_word(tmp_path: Path) -> None:
     assert "= defer  (UNSWEPT_BREAKER)" in describe(found)
     with pytest.raises(ConfigError, match="breaker must be off, shadow, defer, got '1'"):
         read(tmp_path, "", UNSWEPT_BREAKER="1")
+
+
+def test_events_are_kept_for_ever_unless_it_says_how_long(tmp_path: Path) -> None:
+    """In the file or its variable; the description says `none` where it says nothing."""
+    found = read(tmp_path, "[policy]\nevent_retention_ms = 86400000\n")
+    assert found.policy.event_retention_ms == 86_400_000
+    found = read(tmp_path, "", UNSWEPT_EVENT_RETENTION_MS="300000")
+    assert "= 300000  (UNSWEPT_EVENT_RETENTION_MS)" in describe(found)
+    page = describe(read(tmp_path, ""))
+    assert re.search(r"policy\.event_retention_ms += none  \(default\)", page)
+    with pytest.raises(ConfigError, match=r"event_retention_ms \(1000\) must be >= the"):
+        read(tmp_path, "[policy]\nevent_retention_ms = 1000\n")
 
 
 def test_a_named_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
