@@ -174,10 +174,14 @@ class ClockEdge(Fault):
     per_hour = 12.0
 
     def strike(self, run: Run) -> None:
-        """Lie in wait for the next sweep or look; step to the nearest deadline that it concerns."""
-        run.server.ambush = lambda command: self._spring(run, command)
+        """Lie in wait for the next sweep, or for a look, which are many more; step to the nearest
+        deadline that it concerns."""
+        wanted = Sweep if run.rng.random() < 0.7 else Suspects
+        run.server.ambush = lambda command: self._spring(run, command, wanted)
 
-    def _spring(self, run: Run, command: Command[Any]) -> bool:
+    def _spring(self, run: Run, command: Command[Any], wanted: type) -> bool:
+        if not isinstance(command, wanted):
+            return False
         world, now = run.server.pure.world, run.server.clock()
         concerned: list[str] = []
         if isinstance(command, Sweep):

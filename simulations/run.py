@@ -32,7 +32,7 @@ from unswept.simulations.instance import Instance
 from unswept.simulations.marks import Mark
 from unswept.simulations.network import Envelope, Network
 from unswept.simulations.producer import Producer
-from unswept.simulations.runner import KINDS, Runner
+from unswept.simulations.runner import FITS, Fit, Runner
 from unswept.simulations.server import Server
 from unswept.simulations.timeline import HostClock, StoreClock, Timeline
 from unswept.simulations.transcript import Transcript, told
@@ -161,7 +161,8 @@ class Run:
         for index in range(settings.instances):
             self.timeline.after(index * 100, self._boot_gateway, self._host(index))
         for index in range(settings.runners):
-            self.timeline.after(50 + index * 100, self._boot_runner, self._host(index))
+            fit = FITS[index % len(FITS)]
+            self.timeline.after(50 + index * 100, self._boot_runner, self._host(index), fit)
         if settings.runners:
             self._boot_clients()
         for fault in faults:
@@ -219,7 +220,7 @@ class Run:
         if isinstance(actor, Consumer):
             self._boot_consumer(actor.host, actor.handler)
         elif isinstance(actor, Runner):
-            self._boot_runner(actor.host)
+            self._boot_runner(actor.host, actor.fit)
         else:
             self._boot_gateway(actor.host)
 
@@ -227,9 +228,9 @@ class Run:
         policy = self._policy((DEFAULT, DEFAULT, QUICK))
         self._boot(Gateway(self._name("i"), host, policy, self))
 
-    def _boot_runner(self, host: Host) -> None:
+    def _boot_runner(self, host: Host, fit: Fit) -> None:
         policy = self._policy((FLEET, PATIENT))
-        self._boot(Runner(self._name("r"), host, policy, self.rng.choice(KINDS), self))
+        self._boot(Runner(self._name("r"), host, policy, fit, self))
 
     def _policy(self, policies: tuple[LeasePolicy, ...]) -> LeasePolicy:
         policy = self.rng.choice(policies)

@@ -27,7 +27,7 @@ BATCH: Final = 3
 
 
 @frozen
-class Kind:
+class Fit:
     """What a runner takes, and how much of it."""
 
     partitions: tuple[str, ...]
@@ -38,22 +38,20 @@ class Kind:
     """Its budget, as the store knows it; less than it has slots for is refused now and then."""
 
 
-KINDS: Final = (
-    Kind(("",), ("cpu",), slots=4, max_held=None),
-    Kind(("", "night"), ("cpu", "gpu"), slots=4, max_held=2),
-    Kind(("night", ""), ("cpu", "gpu"), slots=3, max_held=3),
+FITS: Final = (
+    Fit(("",), ("cpu",), slots=4, max_held=None),
+    Fit(("", "night"), ("cpu", "gpu"), slots=4, max_held=3),
 )
+"""Only the second can run some of the jobs: when it was out of reach it finds them again."""
 
 
 class Runner(Instance):
     """One run of a runner process on a host."""
 
-    def __init__(
-        self, name: str, host: Host, policy: LeasePolicy, kind: Kind, world: World
-    ) -> None:
+    def __init__(self, name: str, host: Host, policy: LeasePolicy, fit: Fit, world: World) -> None:
         """A process that has not booted yet."""
         super().__init__(name, host, policy, world)
-        self._kind = kind
+        self.fit = fit
         self._claim_no = 0
         self._claiming = False
 
@@ -71,7 +69,7 @@ class Runner(Instance):
 
     def _claim(self) -> None:
         """One claim at a time, under a number of its own, asked again until it is answered."""
-        room = self._kind.slots - len(self.tasks)
+        room = self.fit.slots - len(self.tasks)
         now = self.host.clock()
         if self._claiming or room <= 0 or not hearts.may(self.heart, Act.CLAIM, now):
             return
@@ -81,9 +79,9 @@ class Runner(Instance):
             self.name,
             self._claim_no,
             self.terms,
-            self.world.rng.choice(self._kind.partitions),
+            self.world.rng.choice(self.fit.partitions),
             min(room, BATCH),
-            self._kind.labels,
+            self.fit.labels,
         )
         self.call(command, self._claimed)
 
@@ -152,7 +150,7 @@ class Runner(Instance):
             role="runner",
             host=self.host.name,
             claim_no=self._claim_no,
-            max_held=self._kind.max_held,
+            max_held=self.fit.max_held,
         )
 
     def _give_back_what_waits(self) -> None:
