@@ -24,9 +24,9 @@ def read(page: Path) -> str:
 
 
 def examples() -> list[str]:
-    """The README's: a gateway, and the store by itself."""
+    """The README's: a gateway, a fleet, and the store by itself."""
     found = re.findall(r"```python\n(.*?)```", read(ROOT / "README.md"), re.DOTALL)
-    assert len(found) == 2
+    assert len(found) == 3
     return found
 
 
@@ -61,9 +61,22 @@ def test_the_gateway_of_the_readme_runs_on_postgres(tmp_path: Path, postgres_url
     assert not list(tmp_path.iterdir())
 
 
+def test_the_fleet_of_the_readme_runs_on_sqlite(tmp_path: Path) -> None:
+    """A producer and two runners share one file."""
+    assert run(examples()[1], tmp_path) == ["completed", "BOB"]
+    assert (tmp_path / "fleet.db").exists()
+
+
+def test_the_fleet_of_the_readme_runs_on_postgres(tmp_path: Path, postgres_url: str) -> None:
+    """The same by the URL of the store, and no file is made."""
+    ended = run(examples()[1], tmp_path, UNSWEPT_STORE_URL=postgres_url)
+    assert ended == ["completed", "BOB"]
+    assert not list(tmp_path.iterdir())
+
+
 def test_the_store_of_the_readme_runs(tmp_path: Path) -> None:
     """On a file of its own."""
-    assert run(examples()[1], tmp_path) == ["renewed", "completed"]
+    assert run(examples()[2], tmp_path) == ["renewed", "completed"]
     assert (tmp_path / "jobs.db").exists()
 
 
