@@ -25,8 +25,9 @@ def lease_events(q: Queries, cmd: c.LeaseEvents) -> Script[r.EventsLeased | r.Re
         assert isinstance(first, Consumer)  # nobody could have its lease
         rows = yield Timed(q.begin_consumer, vars(first))
         now = yield from read_clock()  # it may have waited for another that began it
-        if not rows:
-            known, now = yield from _locked(q, cmd.consumer)
+        if rows:
+            break
+        known, now = yield from _locked(q, cmd.consumer)
     row = outbox.grant(known, cmd.consumer, cmd.holder, cmd.lease_ms, now)
     if isinstance(row, Refusal):
         return r.Refused(now, row, None)
