@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 from attrs import NOTHING, field, frozen
 
@@ -161,14 +161,15 @@ class LeasePolicy:
         self._at_least("stall_limit_ms", ttl, "lease_ttl_ms")
 
     @classmethod
-    def unchecked(cls, **values: int) -> LeasePolicy:
+    def unchecked(cls, **values: Any) -> LeasePolicy:
         """A policy that skips the relations between its fields, for designs that must fail."""
-        unknown = sorted(set(values) - {*_DURATIONS, "dedup_window_ms", "event_retention_ms"})
+        names = (*_DURATIONS, "dedup_window_ms", "event_retention_ms", "breaker")
+        unknown = sorted(set(values) - {*names})
         if unknown:
             raise MisuseError(f"a policy has no {', '.join(unknown)}")
         policy = cls.__new__(cls)
         sound = cls()
-        for name in (*_DURATIONS, "dedup_window_ms", "event_retention_ms", "breaker"):
+        for name in names:
             object.__setattr__(policy, name, values.get(name, getattr(sound, name)))
         return policy
 
