@@ -155,14 +155,15 @@ class LeasePolicy:
         self._at_least("stall_limit_ms", ttl, "lease_ttl_ms")
 
     @classmethod
-    def unchecked(cls, **values: int) -> LeasePolicy:
+    def unchecked(cls, **values: int | Breaker) -> LeasePolicy:
         """A policy that skips the relations between its fields, for designs that must fail."""
-        unknown = sorted(set(values) - {*_DURATIONS, "dedup_window_ms"})
+        names = (*_DURATIONS, "dedup_window_ms", "breaker")
+        unknown = sorted(set(values) - {*names})
         if unknown:
             raise MisuseError(f"a policy has no {', '.join(unknown)}")
         policy = cls.__new__(cls)
         sound = cls()
-        for name in (*_DURATIONS, "dedup_window_ms", "breaker"):
+        for name in names:
             object.__setattr__(policy, name, values.get(name, getattr(sound, name)))
         return policy
 
