@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 from attrs import NOTHING, field, frozen
 
@@ -161,7 +161,7 @@ class LeasePolicy:
         self._at_least("stall_limit_ms", ttl, "lease_ttl_ms")
 
     @classmethod
-    def unchecked(cls, **values: Any) -> LeasePolicy:
+    def unchecked(cls, **values: int | Breaker | None) -> LeasePolicy:
         """A policy that skips the relations between its fields, for designs that must fail."""
         names = (*_DURATIONS, "dedup_window_ms", "event_retention_ms", "breaker")
         unknown = sorted(set(values) - {*names})

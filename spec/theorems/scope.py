@@ -18,7 +18,8 @@ ASSUMED: Final = (
     " theorems draw a mark for it, with which no comparison and no sum would succeed.",
 )
 NOT_COVERED: Final = (
-    "Whole-system schedules (L12 b and c) and liveness (L13): for the explorer and the simulator.",
+    "Whole-system schedules (L12 b and c) and liveness (L13, but for how long a breaker waits): for"
+    " the explorer and the simulator.",
     "How a database locks, rounds, plans and recovers, and that its SQL means what three-valued"
     " logic says: for the conformance tests and the races on real servers.",
     "Claims, pages and housekeeping batches over many rows; the drivers; the runtime; the clocks"

@@ -10,7 +10,7 @@ import pytest
 
 from unswept.core.errors import MisuseError
 from unswept.core.job import Terms, Transport
-from unswept.core.policy import LeasePolicy
+from unswept.core.policy import Breaker, LeasePolicy
 from unswept.core.units import MAX_MS, Ms
 
 
@@ -189,5 +189,6 @@ def test_a_design_under_test_may_go_round_the_checks() -> None:
     assert LeasePolicy.unchecked().event_retention_ms is None
     assert broken.heartbeat_interval_ms == LeasePolicy().heartbeat_interval_ms
     assert broken.flaps_survived() == -1
+    assert LeasePolicy.unchecked(breaker=Breaker.DEFER).breaker is Breaker.DEFER
     with pytest.raises(MisuseError, match="a policy has no confirm_ms"):
         LeasePolicy.unchecked(confirm_ms=1)

@@ -209,7 +209,7 @@ def test_a_migration_that_fails_leaves_nothing(
                 "INSERT INTO {}.migrations VALUES (1)",
                 "CREATE TABLE {}.jobs (id int)",
             ),
-            r"found no dedup_keys, .*jobs\.epoch.*now_ms\(\)",
+            r"found no consumers, .*jobs\.epoch.*now_ms\(\)",
         ),
     ],
 )
