@@ -27,6 +27,8 @@ GAP_S: Final = 0.02
 """The least time from one notification to the next."""
 _AGAIN_S: Final = 1.0
 """How long nothing is tried after a failure."""
+_CLOSE_S: Final = 2.0
+"""How long the last notification is waited for: the server may be out of reach."""
 _LONGEST_NAME: Final = 63
 
 log: Final = logging.getLogger(__name__)
@@ -83,7 +85,7 @@ class Announcer:
             thread = self._thread
             self._changed.notify()
         if thread is not None and self._process == os.getpid():
-            thread.join()
+            thread.join(_CLOSE_S)
 
     def _work(self) -> None:
         connection: psycopg.Connection[Any] | None = None

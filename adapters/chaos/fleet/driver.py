@@ -232,7 +232,8 @@ class Driver:
 
     def _settle(self) -> None:
         """What may not be requeued, and whose runner is gone, is settled by authority."""
-        last = {event.job_id: event for event in all_events(self.store)}
+        events = all_events(self.store)
+        last = {event.job_id: event for event in events if event.kind is not Kind.STALE_RESULT}
         for event in last.values():
             if event.kind is Kind.ORPHAN:
                 settle = Settle(event.job_id, event.epoch, Status.FAILED, "the driver")

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final, TypeVar
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from unswept.adapters.chaos.driver import all_events
 from unswept.adapters.chaos.fleet.load import Task, tasks
@@ -20,7 +20,6 @@ from unswept.adapters.chaos.fleet.records import (
     Deed,
     Enqueued,
     Line,
-    Settled,
     Taken,
     read,
 )
@@ -63,7 +62,6 @@ class Evidence:
     canceled: Mapping[str, Canceled]
     """By job: the answer to its cancel request."""
     deeds: tuple[Deed, ...]
-    settled: tuple[Settled, ...]
     events: tuple[Event, ...]
     rows: Mapping[str, str | None] = field(factory=dict)
     """The status of jobs as their rows stand at the end; None: there is no row."""
@@ -102,20 +100,10 @@ def collect(folder: Path, store: Store, seed: int, jobs: int) -> Evidence:
         tuple(line for line in (*produced, *driven) if isinstance(line, Enqueued)),
         {line.job_id: line for line in produced if isinstance(line, Canceled)},
         tuple(line for line in driven if isinstance(line, Deed)),
-        tuple(line for line in driven if isinstance(line, Settled)),
         tuple(all_events(store)),
     )
     rows = {job_id: _status(store, job_id) for job_id in _looked_at(evidence, seed)}
-    return Evidence(
-        evidence.tasks,
-        evidence.runners,
-        evidence.enqueued,
-        evidence.canceled,
-        evidence.deeds,
-        evidence.settled,
-        evidence.events,
-        rows,
-    )
+    return evolve(evidence, rows=rows)
 
 
 def _looked_at(evidence: Evidence, seed: int) -> set[str]:

@@ -29,6 +29,8 @@ processes on few processors their time."""
 MAX_ATTEMPTS: Final = 1_000
 """Whatever befalls its runners, a job is not failed for it."""
 LONG_MS: Final = 2_500
+_BEGINNING: Final = 500
+"""Of so many jobs each fifth takes its time, so that every runner holds some from the start."""
 FAILS: Final = b"fails at first"
 LONG: Final = b"takes its time"
 
@@ -79,9 +81,10 @@ def tasks(seed: int, jobs: int) -> Iterator[Task]:
     for number in range(1, jobs + 1):
         kind = draw.random()
         never = number % 25 == 5 or draw.random() < 0.01
+        long = number % (5 if number <= _BEGINNING else 25) == 1 or kind < 0.01
         yield Task(
             number,
-            LONG if number % 25 == 1 or kind < 0.01 else FAILS if kind < 0.02 else b"",
+            LONG if long else FAILS if kind < 0.02 else b"",
             RequeueRule.NEVER if never else RequeueRule.ALLOWED,
             Wish.BEFORE if number % 50 == 2 else Wish.AFTER if number % 30 == 3 else Wish.NEVER,
             number % 40 == 4 or number % 50 == 2,

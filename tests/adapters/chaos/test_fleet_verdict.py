@@ -21,7 +21,6 @@ from unswept.adapters.chaos.fleet.records import (
     Done,
     Enqueued,
     Line,
-    Settled,
     Taken,
     Wrote,
 )
@@ -93,7 +92,6 @@ HONEST = Evidence(
     ),
     {c: Canceled(c, 5), d: Canceled(d, 12)},
     (Deed(1, "kill", 1),),
-    (),
     (
         *story(a, "one"),
         event(b, Kind.ENQUEUE, 10, 0, Status.QUEUED),
@@ -280,7 +278,6 @@ def test_what_was_settled_by_authority_is_accounted_for() -> None:
         HONEST,
         tasks=(*HONEST.tasks, lone),
         enqueued=(*HONEST.enqueued, Enqueued(lone.job_id, "fresh", False)),
-        settled=(Settled(lone.job_id, 1, "fresh"),),
         events=(
             *HONEST.events,
             *story(lone.job_id, "one")[:2],
