@@ -33,10 +33,6 @@ class Surroundings(Protocol):
         """Something that must happen now and then has happened."""
         ...
 
-    def note(self, text: str) -> None:
-        """A line of the trace."""
-        ...
-
 
 @define
 class Host:

@@ -16,7 +16,7 @@ from unswept.core.units import StoreMs
 from unswept.core.values import Event
 from unswept.core.world import Change, Decision, Table, World, decide
 
-_TOGETHER_MS = 10_000
+_TOGETHER_MS = 20_000
 """Two claims that are this close do not see each other's jobs taken."""
 
 
@@ -85,12 +85,15 @@ def _unclaimed(job: Job) -> Job:
 
 
 def epoch_blind(world: World, command: c.Command[Any], now: StoreMs) -> Decision[Any]:
-    """A completion ends the job whoever holds it by now."""
-    if isinstance(command, c.Complete):
-        job = world.jobs.get(command.job_id)
-        if job is not None and job.lease.status in ACTIVE and job.lease.owner is not None:
-            command = evolve(command, owner=job.lease.owner, epoch=job.lease.epoch)
-    return decide(world, command, now)
+    """A completion ends the job whoever holds it by now, or nobody."""
+    job = world.jobs.get(command.job_id) if isinstance(command, c.Complete) else None
+    if job is None or job.lease.status not in ACTIVE:
+        return decide(world, command, now)
+    assert isinstance(command, c.Complete)
+    held = _with_lease(
+        job, owner=command.owner, epoch=command.epoch, deadline=now, ttl_ms=1, confirm_ms=1
+    )
+    return decide(_with_jobs(world, {job.id: held}), command, now)
 
 
 def endless(world: World, command: c.Command[Any], now: StoreMs) -> Decision[Any]:

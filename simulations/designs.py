@@ -25,6 +25,8 @@ class Design:
     sentence: str
     sound: bool = False
     """The laws hold for it."""
+    of_gateways: bool = False
+    """Gateways alone show what is wrong with it; runners would only take time."""
     blanket_sweep_at_boot: bool = False
     """On boot every active job of another instance is marked orphaned, whatever its lease says."""
     one_observation: bool = False
@@ -62,29 +64,34 @@ DESIGNS: Final[Mapping[str, Design]] = MappingProxyType(
             Design(
                 "blanket-sweep",
                 "A new instance marks every active job of the others orphaned when it boots.",
+                of_gateways=True,
                 blanket_sweep_at_boot=True,
             ),
             Design(
                 "single-observation",
                 "A lease that looks expired is swept at first sight.",
+                of_gateways=True,
                 one_observation=True,
                 excused=_CONDUCT,
             ),
             Design(
                 "slow-heart",
                 "The sweeper beats once per heartbeat while it suspects, and takes that for proof.",
+                of_gateways=True,
                 hurries=False,
                 excused=_CONDUCT,
             ),
             Design(
                 "blind-heart",
                 "The sweeper's beat touches only the instances table, not the leases.",
+                of_gateways=True,
                 beats_renew=False,
                 excused=_CONDUCT,
             ),
             Design(
                 "lock-blind",
                 "The sweeper suspects and sweeps rows that somebody has locked.",
+                of_gateways=True,
                 heeds_locks=False,
                 excused=_CONDUCT,
             ),

@@ -49,18 +49,19 @@ CONSUMERS: Final = 2
 _MEMORY: Final = 1_800_000
 """How far back faults are remembered: longer than any lease and any outage reach."""
 
-DEFAULT: Final = LeasePolicy(retention_ms=Ms(1_800_000), dedup_window_ms=Ms(600_000))
-"""The defaults, but for a retention and a dedup window that end within a run."""
+DEFAULT: Final = LeasePolicy(
+    retention_ms=Ms(1_800_000), dedup_window_ms=Ms(600_000), breaker=Breaker.SHADOW
+)
+"""The defaults, but for a retention and a dedup window that end within a run, and a breaker that
+only says that it trips."""
 QUICK: Final = LeasePolicy(
     heartbeat_interval_ms=Ms(5_000),
     lease_ttl_ms=Ms(30_000),
     http_grace_ms=Ms(120_000),
     retention_ms=Ms(1_200_000),
     dedup_window_ms=Ms(300_000),
-    breaker=Breaker.SHADOW,
 )
-"""Three times as quick: instances with different policies share a store. Its breaker only says that
-it trips."""
+"""Three times as quick: instances with different policies share a store."""
 FLEET: Final = evolve(DEFAULT, first_beat_ttl_ms=Ms(45_000), sweep_interval_ms=Ms(60_000))
 """A runner's: a claim that is not beaten soon is over soon; and it seldom looks for suspects."""
 PATIENT: Final = evolve(FLEET, breaker=Breaker.DEFER)
@@ -160,10 +161,11 @@ class Run:
         """Whoever deals with the fleet: producer, authority and consumers."""
         for index in range(settings.instances):
             self.timeline.after(index * 100, self._boot_gateway, self._host(index))
-        for index in range(settings.runners):
+        runners = 0 if self.design.of_gateways else settings.runners
+        for index in range(runners):
             fit = FITS[index % len(FITS)]
             self.timeline.after(50 + index * 100, self._boot_runner, self._host(index), fit)
-        if settings.runners:
+        if runners:
             self._boot_clients()
         for fault in faults:
             self._schedule(fault)
