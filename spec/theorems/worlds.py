@@ -263,6 +263,9 @@ def a_late_enqueue_queues_nothing(
         priority=0,
         queue_deadline=None,
         not_before=None,
+        labels=(),
+        on_orphan=OnOrphan.MARK,
+        max_attempts=None,
     )
     return _is_spent(lease, gone, owner if admitted else None, command, now)
 
@@ -355,6 +358,8 @@ def _admit(job_id: str, asked: Asked, fresh: bool, window_ms: Ms = Ms(0)) -> Any
         request=Request(principal="p", request_key="r"),
         dedup_window_ms=window_ms,
         fresh=fresh,
+        on_orphan=OnOrphan.MARK,
+        max_attempts=None,
     )
 
 
