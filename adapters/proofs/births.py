@@ -104,7 +104,7 @@ def _claims_equal(each: Born, sets: tuple[Assignment, ...], database: Database) 
 
 
 def _defaults(database: Database) -> Mapping[str, Term]:
-    """What the schema gives a column that is not named."""
+    """What the schema gives a column that is not named; the labels of a set are in its place."""
     from sqlglot import expressions as e
     from sqlglot import parse_one
 
@@ -113,7 +113,18 @@ def _defaults(database: Database) -> Mapping[str, Term]:
     if created is None:
         raise MisuseError(f"the schema of {database.name} makes no table {table}")
     columns = parse_one(created[0], read=database.name).find_all(e.ColumnDef)
-    return {column.name: _default(column) for column in columns}
+    defaults = {column.name: _default(column) for column in columns}
+    return defaults | {"label_set": _labels_of(defaults["label_set"])}
+
+
+def _labels_of(number: Term) -> Term:
+    """The labels of the set with this number, where that is the empty one."""
+
+    def labels(where: Any, params: Any) -> Any:
+        found = number(where, params)
+        return () if found == rows.NO_LABELS else found
+
+    return labels
 
 
 def _default(column: Any) -> Term:
