@@ -26,8 +26,8 @@ MAIN = "from unswept.adapters.cli.main import main; main()"
 
 
 def check(report: Report) -> None:
-    """Nothing was broken. What else had to happen is a matter of luck in so short a run; the command
-    asks for it."""
+    """Nothing was broken. What else had to happen is a matter of luck in so short a run; the
+    command asks for it."""
     assert not report.violations, "\n".join(
         f"{violation.check}: {violation.offence}" for violation in report.violations
     )

@@ -251,8 +251,8 @@ def test_work_that_may_be_requeued_stops_at_its_local_deadline(tmp_path: Path) -
             blocked = threading.Event()
             gateway._loop.call_soon_threadsafe(lambda: blocked.wait(30))
             store.down = (c.Heartbeat,)
-            # Not one step after the deadline that the store has: what the clocks drift, and what this
-            # machine keeps a thread waiting, is less than the margin.
+            # Not one step after the deadline that the store has: what the clocks drift, and what
+            # this machine keeps a thread waiting, is less than the margin.
             deadline = find(real, job.id).job.lease.deadline
             assert deadline is not None
             while time.time() * 1000 < deadline + 2_000:
