@@ -16,9 +16,9 @@ from typing import Final
 from attrs import define, field
 
 from unswept.adapters.chaos.driver import Progress, all_events
-from unswept.adapters.chaos.fleet.load import LONG_MS, POLICY, tasks
+from unswept.adapters.chaos.fleet.load import LONG, LONG_MS, POLICY, tasks
 from unswept.adapters.chaos.fleet.producer import answered, enqueue
-from unswept.adapters.chaos.fleet.records import Book, Deed, Settled
+from unswept.adapters.chaos.fleet.records import Begun, Book, Deed, Done, Settled, read
 from unswept.adapters.chaos.fleet.runner import DRAIN_MS, FINISH_MS
 from unswept.adapters.chaos.fleet.witness import told
 from unswept.adapters.chaos.places import Place
@@ -26,7 +26,7 @@ from unswept.adapters.chaos.processes import GatewayProcess, RunFailedError
 from unswept.adapters.chaos.worker import Charge
 from unswept.adapters.gateway.clock import boot_ms
 from unswept.core.commands import Count, Settle, Store
-from unswept.core.lease import Kind, Status
+from unswept.core.lease import Kind, RequeueRule, Status
 from unswept.core.replies import PartitionCount
 
 RUNNER: Final = "unswept.adapters.chaos.fleet.runner"
@@ -42,6 +42,8 @@ _LOOK_S: Final = 0.02
 _COUNT_S: Final = 1.0
 _FAULT_S: Final = (2.0, 6.0)
 """From one fault to the next."""
+_AGAIN_S: Final = 0.2
+"""Until somebody is looked for again, where there was nobody to befall."""
 _RESTART_S: Final = (0.2, 1.5)
 _STOP_S: Final = (SWEPT_S, SWEPT_S + 4.0)
 
@@ -92,7 +94,11 @@ class Driver:
     _due: list[tuple[float, int, Callable[[], None]]] = field(factory=list, init=False)
     _order: itertools.count[int] = field(factory=itertools.count, init=False)
     _faults: list[Act] = field(factory=lambda: list(_FIRST), init=False)
-    """Those that every run has; then they are drawn."""
+    """Those that every run has, each of a runner at work; then they are drawn."""
+    _long: frozenset[str] = field(init=False)
+    """Jobs that take their time, and may be requeued."""
+    _waiting: bool = field(default=True, init=False)
+    """There is work that a runner may yet begin."""
     _calm: bool = field(default=False, init=False)
     """Nothing more is done to anybody."""
     _over: bool = field(default=False, init=False)
@@ -103,6 +109,11 @@ class Driver:
         """Begin the driver's file."""
         self._book = Book(self.folder / "driver.jsonl")
         self._draw = random.Random(f"{self.seed} driver")
+        self._long = frozenset(
+            task.job_id
+            for task in tasks(self.seed, self.jobs)
+            if task.payload == LONG and task.requeue is RequeueRule.ALLOWED
+        )
         self._began = time.monotonic()
 
     def run(self) -> None:
@@ -118,8 +129,9 @@ class Driver:
                 self.on_progress("enqueuing", 0.0)
             else:
                 self.on_progress("faults", 1 - (total.waiting + total.held) / self.jobs)
+                self._waiting = total.waiting > 0
                 # What the dead and the stopped hold is swept when all is calm, too.
-                self._calm = not total.waiting and not self._faults
+                self._calm = not self._waiting and not self._faults
             if producer.code:
                 raise RunFailedError(
                     f"the producer has ended with {producer.code}: {producer.log()}"
@@ -137,19 +149,11 @@ class Driver:
     def _disturb(self) -> None:
         if self._calm:
             return
-        self._later(self._draw.uniform(*_FAULT_S), self._disturb)
-        passed_s = time.monotonic() - self._began
-        if passed_s < _FAULT_S[0]:
-            return  # they have only just been started
-        spared = int(passed_s / SPARED_S) % self.runners
-        fit = [
-            process
-            for slot, process in sorted(self._running.items())
-            if slot != spared and not process.stopped and not process.ending
-        ]
-        if not fit:
+        process = self._victim()
+        if process is None:
+            self._later(_AGAIN_S, self._disturb)
             return
-        process = self._draw.choice(fit)
+        self._later(self._draw.uniform(*_FAULT_S), self._disturb)
         act = self._faults.pop(0) if self._faults else self._draw.choices(_FIRST, _WEIGHTS)[0]
         self._write(act, process)
         if act is Act.KILL:
@@ -162,6 +166,29 @@ class Driver:
             process.stopped = True
             process.send(signal.SIGSTOP)
             self._later(self._draw.uniform(*_STOP_S), partial(self._continue, process))
+
+    def _victim(self) -> GatewayProcess | None:
+        passed_s = time.monotonic() - self._began
+        if passed_s < _FAULT_S[0]:
+            return None  # they have only just been started
+        spared = int(passed_s / SPARED_S) % self.runners
+        fit = [
+            process
+            for slot, process in sorted(self._running.items())
+            if slot != spared and not process.stopped and not process.ending
+        ]
+        if self._faults and self._waiting:
+            # A death of who does nothing leaves nothing to sweep.
+            fit = [process for process in fit if self._at_work(process)]
+        return self._draw.choice(fit) if fit else None
+
+    def _at_work(self, process: GatewayProcess) -> bool:
+        """Is it in the middle of work that another may do?"""
+        book = self._book_of(process.number)
+        lines = list(read(book)) if book.exists() else []
+        begun = {line.job_id for line in lines if isinstance(line, Begun)}
+        done = {line.job_id for line in lines if isinstance(line, Done)}
+        return not self._long.isdisjoint(begun - done)
 
     def _continue(self, process: GatewayProcess) -> None:
         if process.stopped:
@@ -176,12 +203,15 @@ class Driver:
 
     def _start(self, slot: int) -> None:
         number = len(self._started) + 1
-        charge = self._charge(number, self.folder / f"runner-{number}.jsonl")
+        charge = self._charge(number, self._book_of(number))
         log = self.folder / f"runner-{number}.log"
         process = RunnerProcess(self.program, number, slot, charge, log)
         self._started.append(process)
         self._running[slot] = process
         self._write(Act.START, process)
+
+    def _book_of(self, number: int) -> Path:
+        return self.folder / f"runner-{number}.jsonl"
 
     def _produce(self) -> GatewayProcess:
         charge = self._charge(0, self.folder / "producer.jsonl")

@@ -26,11 +26,11 @@ MAIN = "from unswept.adapters.cli.main import main; main()"
 
 
 def check(report: Report) -> None:
-    """Nothing was broken. What else had to happen is a matter of luck in so short a run; the
-    command asks for it."""
+    """Nothing was broken, and what had to be put to the test was."""
     assert not report.violations, "\n".join(
         f"{violation.check}: {violation.offence}" for violation in report.violations
     )
+    assert not report.missing, report
     assert report.counts["jobs"] == JOBS
 
 
