@@ -20,11 +20,12 @@ from typing import Final
 
 from attrs import define, field
 
+from unswept.adapters.chaos.books import Notebook
 from unswept.adapters.chaos.load import LONGEST_MS
 from unswept.adapters.chaos.places import Place
 from unswept.adapters.chaos.plan import POLICY, Fault, Step
 from unswept.adapters.chaos.processes import GatewayProcess, RunFailedError
-from unswept.adapters.chaos.records import Act, Deed, Notebook, Slots, instance_of
+from unswept.adapters.chaos.records import Act, Deed, Slots, instance_of
 from unswept.adapters.chaos.worker import DRAIN_MS, FINISH_MS, Charge
 from unswept.adapters.gateway.clock import boot_ms
 from unswept.core.commands import ReadEvents, Store

@@ -1,23 +1,19 @@
 """The lines of evidence: what a gateway and the driver write down, each before its next action.
 
-A line is appended by one write. So a process that is killed leaves whole lines, but perhaps for the
-last, and whatever it had acted on is written. The files outlive every process, not the host.
-
 All times are of the host's boot clock, which all processes of a run share, but where a name says
 that it is the store's.
 """
 
 from __future__ import annotations
 
-import json
-import os
-from collections.abc import Iterable
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
-from attrs import asdict, field, frozen
+from attrs import field, frozen
 
+from unswept.adapters.chaos.books import parsed, read_book
 from unswept.core.units import MonoMs, StoreMs
 
 T = TypeVar("T")
@@ -199,44 +195,20 @@ class Slots:
 
 
 Line = Born | Sent | Answered | Failed | Work | Stalled | LoopStood | Drained | Deed | Slots
-_KINDS: Final = {
+_KINDS: Final[Mapping[str, type[Line]]] = {
     kind.__name__: kind
     for kind in (Born, Sent, Answered, Failed, Work, Stalled, LoopStood, Drained, Deed, Slots)
 }
 
 
-class Notebook:
-    """A file that only grows. For any number of threads: one line is one write."""
-
-    def __init__(self, path: Path) -> None:
-        """Append to this file, made where there is none."""
-        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-
-    def write(self, line: Line) -> None:
-        """Returns when the line is where no death of this process can take it back."""
-        told = {"is": type(line).__name__, **asdict(line, recurse=False)}
-        os.write(self._file, json.dumps(told).encode() + b"\n")
-
-    def close(self) -> None:
-        """Nothing more is written."""
-        os.close(self._file)
-
-
 def read(path: Path) -> list[Line]:
     """All whole lines, in the order in which they were written."""
-    whole, _, _ = path.read_bytes().rpartition(b"\n")
-    return list(_parsed(whole.splitlines()))
+    return read_book(path, _KINDS)
 
 
 def instance_of(path: Path) -> str:
     """The id of the gateway whose file this is; it is the first thing that it writes."""
     with path.open("rb") as book:
-        [born] = _parsed([book.readline()])
+        [born] = parsed([book.readline()], _KINDS)
     assert isinstance(born, Born)
     return born.instance
-
-
-def _parsed(lines: Iterable[bytes]) -> Iterable[Line]:
-    for line in lines:
-        told = json.loads(line)
-        yield _KINDS[told.pop("is")](**told)

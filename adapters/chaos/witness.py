@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, Protocol, TypeVar, runtime_checkable
 
-from unswept.adapters.chaos.records import Answered, End, Failed, HoldName, Notebook, Sent, Stamp
+from unswept.adapters.chaos.books import Notebook
+from unswept.adapters.chaos.records import Answered, End, Failed, HoldName, Sent, Stamp
 from unswept.adapters.gateway.clock import boot_ms
 from unswept.adapters.gateway.lane import Batching
 from unswept.core import commands as c

@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attrs import asdict, frozen
 
+from unswept.adapters.chaos.books import Notebook
 from unswept.adapters.chaos.load import Task, tasks
 from unswept.adapters.chaos.plan import POLICY
-from unswept.adapters.chaos.records import Born, Drained, LoopStood, Notebook, Stalled, Work
+from unswept.adapters.chaos.records import Born, Drained, LoopStood, Stalled, Work
 from unswept.adapters.chaos.witness import witnessed
 from unswept.adapters.gateway import Gateway, GatewayError, drain_when_signaled
 from unswept.adapters.gateway.clock import boot_ms

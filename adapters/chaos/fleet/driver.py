@@ -15,10 +15,11 @@ from typing import Final
 
 from attrs import define, field
 
+from unswept.adapters.chaos.books import Notebook
 from unswept.adapters.chaos.driver import Progress, all_events
 from unswept.adapters.chaos.fleet.load import LONG, LONG_MS, POLICY, tasks
 from unswept.adapters.chaos.fleet.producer import answered, enqueue
-from unswept.adapters.chaos.fleet.records import Begun, Book, Deed, Done, Settled, read
+from unswept.adapters.chaos.fleet.records import Begun, Deed, Done, Settled, read
 from unswept.adapters.chaos.fleet.runner import DRAIN_MS, FINISH_MS
 from unswept.adapters.chaos.fleet.witness import told
 from unswept.adapters.chaos.places import Place
@@ -86,7 +87,7 @@ class Driver:
     jobs: int
     program: str
     on_progress: Progress
-    _book: Book = field(init=False)
+    _book: Notebook = field(init=False)
     _draw: random.Random = field(init=False)
     _started: list[GatewayProcess] = field(factory=list, init=False)
     _running: dict[int, GatewayProcess] = field(factory=dict, init=False)
@@ -107,7 +108,7 @@ class Driver:
 
     def __attrs_post_init__(self) -> None:
         """Begin the driver's file."""
-        self._book = Book(self.folder / "driver.jsonl")
+        self._book = Notebook(self.folder / "driver.jsonl")
         self._draw = random.Random(f"{self.seed} driver")
         self._long = frozenset(
             task.job_id
@@ -185,7 +186,7 @@ class Driver:
     def _at_work(self, process: GatewayProcess) -> bool:
         """Is it in the middle of work that another may do?"""
         book = self._book_of(process.number)
-        lines = list(read(book)) if book.exists() else []
+        lines = read(book) if book.exists() else []
         begun = {line.job_id for line in lines if isinstance(line, Begun)}
         done = {line.job_id for line in lines if isinstance(line, Done)}
         return not self._long.isdisjoint(begun - done)

@@ -14,9 +14,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final, TypeVar
 
+from unswept.adapters.chaos.books import Notebook
 from unswept.adapters.chaos.fleet.load import Task, Wish, tasks
 from unswept.adapters.chaos.fleet.places import open_for
-from unswept.adapters.chaos.fleet.records import Book, Canceled, Enqueued
+from unswept.adapters.chaos.fleet.records import Canceled, Enqueued
 from unswept.adapters.chaos.fleet.witness import told
 from unswept.adapters.chaos.worker import Charge, end_with
 from unswept.core import commands as c
@@ -30,7 +31,7 @@ LATER: Final = 100
 _AGAIN_S: Final = 0.1
 
 
-def produce(store: c.Store, book: Book, every: list[Task], least_s: float) -> None:
+def produce(store: c.Store, book: Notebook, every: list[Task], least_s: float) -> None:
     """All of them, spread over no less than this time."""
     began = time.monotonic()
 
@@ -51,13 +52,13 @@ def produce(store: c.Store, book: Book, every: list[Task], least_s: float) -> No
             pass
 
 
-def enqueue(store: c.Store, book: Book, task: Task, *, again: bool) -> None:
+def enqueue(store: c.Store, book: Notebook, task: Task, *, again: bool) -> None:
     """And write down what came of it."""
     reply = answered(store, task.enqueue)
     book.write(Enqueued(task.job_id, told(reply), again))
 
 
-def cancel(store: c.Store, book: Book, task: Task) -> None:
+def cancel(store: c.Store, book: Notebook, task: Task) -> None:
     """And write down when."""
     reply = answered(store, c.RequestCancel(task.job_id))
     book.write(Canceled(task.job_id, reply.at))
@@ -83,7 +84,7 @@ def main() -> None:
     """Read the charge, and do what it says."""
     charge, seed, jobs, least_s = order(sys.stdin)
     with open_for(charge, connections=THREADS, announce=True) as store:
-        produce(store, Book(Path(charge.book)), list(tasks(seed, jobs)), least_s)
+        produce(store, Notebook(Path(charge.book)), list(tasks(seed, jobs)), least_s)
 
 
 if __name__ == "__main__":

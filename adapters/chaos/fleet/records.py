@@ -1,18 +1,14 @@
-"""What runners, their producer and the driver write down, each line before the next action.
-
-A line is appended by one write, so that a process which is killed leaves whole lines, but perhaps
-for the last, and has acted on nothing that is not in its file.
-"""
+"""What runners, their producer and the driver write down, each line before the next action."""
 
 from __future__ import annotations
 
-import json
-import os
-from collections.abc import Iterator
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from attrs import asdict, field, frozen
+from attrs import field, frozen
+
+from unswept.adapters.chaos.books import read_book
 
 
 def _holds(rows: Any) -> tuple[tuple[str, int], ...]:
@@ -117,32 +113,12 @@ class Settled:
 
 
 Line = Born | Taken | Begun | Done | Wrote | Drained | Enqueued | Canceled | Deed | Settled
-_KINDS: Final = {
+_KINDS: Final[Mapping[str, type[Line]]] = {
     kind.__name__: kind
     for kind in (Born, Taken, Begun, Done, Wrote, Drained, Enqueued, Canceled, Deed, Settled)
 }
 
 
-class Book:
-    """A file that only grows. For any number of threads: one line is one write."""
-
-    def __init__(self, path: Path) -> None:
-        """Append to this file, made where there is none."""
-        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-
-    def write(self, line: Line) -> None:
-        """Returns when the line is where no death of this process can take it back."""
-        told = {"is": type(line).__name__, **asdict(line, recurse=False)}
-        os.write(self._file, json.dumps(told).encode() + b"\n")
-
-    def close(self) -> None:
-        """Nothing more is written."""
-        os.close(self._file)
-
-
-def read(path: Path) -> Iterator[Line]:
+def read(path: Path) -> list[Line]:
     """All whole lines, in the order in which they were written."""
-    whole, _, _ = path.read_bytes().rpartition(b"\n")
-    for line in whole.splitlines():
-        told = json.loads(line)
-        yield _KINDS[told.pop("is")](**told)
+    return read_book(path, _KINDS)

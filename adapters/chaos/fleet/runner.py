@@ -11,9 +11,10 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from unswept.adapters.chaos.books import Notebook
 from unswept.adapters.chaos.fleet.load import FAILS, LONG, LONG_MS, POLICY
 from unswept.adapters.chaos.fleet.places import open_for
-from unswept.adapters.chaos.fleet.records import Begun, Book, Born, Done, Drained
+from unswept.adapters.chaos.fleet.records import Begun, Born, Done, Drained
 from unswept.adapters.chaos.fleet.witness import witnessed
 from unswept.adapters.chaos.worker import Charge, end_with
 from unswept.adapters.runner import Retries, Runner, RunnerJob, Waker
@@ -28,7 +29,7 @@ RETRIES: Final = Retries(max_attempts=1_000, first_pause_ms=Ms(200), factor=1.0)
 
 async def run(charge: Charge) -> None:
     """Until a signal."""
-    book = Book(Path(charge.book))
+    book = Notebook(Path(charge.book))
 
     async def handle(job: RunnerJob) -> bytes:
         book.write(Begun(job.id, job.epoch))

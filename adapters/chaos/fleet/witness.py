@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from unswept.adapters.chaos.fleet.records import Book, Taken, Wrote
+from unswept.adapters.chaos.books import Notebook
+from unswept.adapters.chaos.fleet.records import Taken, Wrote
 from unswept.adapters.chaos.witness import BatchingStore
 from unswept.core import commands as c
 from unswept.core.replies import Accepted, Claimed, Refused
@@ -16,7 +17,7 @@ R = TypeVar("R")
 class Witness:
     """A store whose claims and last writes are written down before the runner hears of them."""
 
-    def __init__(self, store: c.Store, book: Book) -> None:
+    def __init__(self, store: c.Store, book: Notebook) -> None:
         """Write into this book."""
         self._store = store
         self._book = book
@@ -40,7 +41,7 @@ class Witness:
 class BatchingWitness(Witness):
     """The same of a store that carries out several writes in one transaction."""
 
-    def __init__(self, store: BatchingStore, book: Book) -> None:
+    def __init__(self, store: BatchingStore, book: Notebook) -> None:
         """Write into this book."""
         super().__init__(store, book)
         self._batching = store
@@ -53,7 +54,7 @@ class BatchingWitness(Witness):
         return replies
 
 
-def witnessed(store: c.Store, book: Book) -> Witness:
+def witnessed(store: c.Store, book: Notebook) -> Witness:
     """The witness for a store."""
     if isinstance(store, BatchingStore):
         return BatchingWitness(store, book)

@@ -9,8 +9,9 @@ import sqlite3
 from pathlib import Path
 from typing import Any, TypeVar
 
+from unswept.adapters.chaos.books import Notebook
 from unswept.adapters.chaos.plan import POLICY
-from unswept.adapters.chaos.records import Born, Notebook
+from unswept.adapters.chaos.records import Born
 from unswept.adapters.chaos.run import collect
 from unswept.adapters.chaos.verdict import judged
 from unswept.adapters.chaos.witness import Witness

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from tests.adapters.chaos.real_runs import holders
 from unswept.adapters.chaos.plan import Fault
 from unswept.adapters.chaos.processes import RunFailedError
 from unswept.adapters.chaos.records import Act, Deed, read
@@ -142,13 +143,13 @@ def test_a_run_that_is_ended_leaves_no_process(tmp_path: Path, number: signal.Si
         stderr=subprocess.DEVNULL,
     )
     try:
-        until(lambda: _deeds(evidence, Act.STOP) > 0 and _processes(evidence) > 0)
+        until(lambda: _deeds(evidence, Act.STOP) > 0 and holders(evidence) > 0)
         ran.send_signal(number)
         assert ran.wait(PATIENCE_S) == ExitCode.UNDETERMINED
     finally:
         ran.kill()
         ran.wait()
-    until(lambda: _processes(evidence) == 0)
+    until(lambda: holders(evidence) == 0)
     assert not (evidence / "pipe").exists()
 
 
@@ -163,18 +164,3 @@ def _deeds(evidence: Path, act: Act) -> int:
     book = evidence / "driver.jsonl"
     lines = read(book) if book.exists() else []
     return sum(isinstance(line, Deed) and line.act is act for line in lines)
-
-
-def _processes(evidence: Path) -> int:
-    """How many processes name this run: its gateways by their files, which they hold open, and its
-    long jobs by the pipe on which they wait."""
-    count = 0
-    for process in Path("/proc").iterdir():
-        if not process.name.isdigit():
-            continue
-        try:
-            opened = [os.readlink(each) for each in (process / "fd").iterdir()]
-        except OSError:
-            continue
-        count += any(name.startswith(str(evidence)) for name in opened)
-    return count

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.adapters.chaos.real_runs import holders
 from tests.adapters.gateway.helpers import environment
 from unswept.adapters.chaos.fleet.records import Deed, read
 from unswept.adapters.chaos.fleet.run import Report, Settings, run
@@ -105,22 +106,8 @@ def until(evidence: Path, faults: int) -> None:
     give_up_at = time.monotonic() + PATIENCE_S
     book = evidence / "driver.jsonl"
     while True:
-        lines = list(read(book)) if book.exists() else []
+        lines = read(book) if book.exists() else []
         if sum(isinstance(line, Deed) and line.act == "kill" for line in lines) >= faults:
             return
         assert time.monotonic() < give_up_at
         time.sleep(0.05)
-
-
-def holders(evidence: Path) -> int:
-    """How many processes have a file of this run open."""
-    count = 0
-    for process in Path("/proc").iterdir():
-        if not process.name.isdigit():
-            continue
-        try:
-            opened = [os.readlink(each) for each in (process / "fd").iterdir()]
-        except OSError:
-            continue
-        count += any(name.startswith(str(evidence)) for name in opened)
-    return count

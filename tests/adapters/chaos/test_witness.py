@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import pytest
 
+from unswept.adapters.chaos.books import Notebook
 from unswept.adapters.chaos.history import History
 from unswept.adapters.chaos.plan import POLICY
 from unswept.adapters.chaos.records import (
@@ -21,7 +22,6 @@ from unswept.adapters.chaos.records import (
     HoldName,
     Line,
     LoopStood,
-    Notebook,
     Sent,
     Slots,
     Stalled,
