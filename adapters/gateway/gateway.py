@@ -50,6 +50,7 @@ from unswept.adapters.gateway.runner import Runner
 from unswept.adapters.gateway.sender import NotAnsweredError, Sender
 from unswept.adapters.gateway.slots import Slots
 from unswept.adapters.gateway.to_loop import tell
+from unswept.adapters.gateway.winding_down import cut_off, done_by
 from unswept.adapters.gateway.work import Cause, Ending, OnOrphaned, ProcessWork, Work
 from unswept.core import commands as c
 from unswept.core.checks import check_id, check_optional_id
@@ -545,16 +546,13 @@ class Gateway:
         for job in tuple(self._jobs.values()):
             if job.doing in (Doing.ADMITTING, Doing.WAITING):
                 job.interrupt(Cause.SHUTDOWN)
-        await self._tasks_done(finish_until)
+        await done_by(self._tasks, finish_until)
         for job in tuple(self._jobs.values()):
             job.interrupt(Cause.SHUTDOWN)
-        clean = await self._tasks_done(finish_until + timeout_ms)
+        clean = await done_by(self._tasks, finish_until + timeout_ms)
         if not clean:
             log.warning("drain timed out with %d jobs; their leases lapse", len(self._tasks))
-            left = tuple(self._tasks.values())
-            for task in left:
-                task.cancel()  # which kills what still runs
-            await asyncio.wait(left)
+            await cut_off(self._tasks)
         await asyncio.to_thread(self._pulse.stop)
         if self._guard is not None:
             await asyncio.to_thread(self._guard.close)
@@ -565,12 +563,6 @@ class Gateway:
                 log.warning("%s", error)
         await self._sender.close()
         return clean
-
-    async def _tasks_done(self, until_ms: int) -> bool:
-        while self._tasks and boot_ms() < until_ms:
-            left_s = (until_ms - boot_ms()) / 1000
-            await asyncio.wait(tuple(self._tasks.values()), timeout=left_s)
-        return not self._tasks
 
     # Observer -------------------------------------------------------------------------------
 

@@ -31,7 +31,7 @@ from unswept.adapters.sql import poison
 from unswept.adapters.sql.scripts import Entry, entry_of, entry_within
 from unswept.core.checks import check_bool
 from unswept.core.commands import Command, Complete, Enqueue, Heartbeat, Outcome
-from unswept.core.errors import MisuseError, StoreError, StoreUnavailableError
+from unswept.core.errors import MisuseError, StoreUnavailableError
 
 R = TypeVar("R")
 
@@ -89,14 +89,8 @@ class PostgresStore:
 
     def execute(self, command: Command[R]) -> R:
         """Carry out one command and reply. Raises `StoreError` where the outside world fails."""
-        try:
-            return self._execute(command)
-        except StoreError as error:
-            parts = poison.parts_of(command, error)
-            if not parts:
-                raise
-        reply: Any = poison.together(command, [self.execute(part) for part in parts])
-        return reply  # type: ignore[no-any-return]
+        reply: R = poison.in_parts(self._execute, command)
+        return reply
 
     def _execute(self, command: Command[R]) -> R:
         entry = entry_of(command)

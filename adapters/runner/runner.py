@@ -27,6 +27,7 @@ from unswept.adapters.gateway.pulse import Pulse, longest_nap_ms
 from unswept.adapters.gateway.sender import NotAnsweredError, Sender
 from unswept.adapters.gateway.signals import drain_when_signaled
 from unswept.adapters.gateway.to_loop import tell
+from unswept.adapters.gateway.winding_down import cut_off, done_by
 from unswept.adapters.gateway.work import MAX_OUTPUT_BYTES
 from unswept.adapters.runner.claims import MOST_AT_ONCE, Claims
 from unswept.adapters.runner.ending import Endings
@@ -366,16 +367,13 @@ class Runner:
             if run.stage is Stage.CLAIMED:
                 run.abort(Cause.DRAIN)
         await self._last_claim()
-        await self._tasks_done(finish_until)
+        await done_by(self._tasks, finish_until)
         for run in tuple(self._runs.values()):
             run.abort(Cause.DRAIN)
-        clean = await self._tasks_done(self._give_up_at) and not self._claims.open
+        clean = await done_by(self._tasks, self._give_up_at) and not self._claims.open
         if self._tasks:
             log.warning("drain timed out with %d jobs; their leases lapse", len(self._tasks))
-            left = tuple(self._tasks.values())
-            for task in left:
-                task.cancel()
-            await asyncio.wait(left)
+            await cut_off(self._tasks)
         if self._listening is not None:
             self._listening.cancel()
             await asyncio.wait({self._listening})
@@ -399,9 +397,3 @@ class Runner:
             except NotAnsweredError as error:
                 log.warning("%s", error)
         await asyncio.wait({self._claiming})
-
-    async def _tasks_done(self, until_ms: int) -> bool:
-        while self._tasks and boot_ms() < until_ms:
-            left_s = (until_ms - boot_ms()) / 1000
-            await asyncio.wait(tuple(self._tasks.values()), timeout=left_s)
-        return not self._tasks

@@ -6,7 +6,8 @@ the row that is to blame, which is answered `BROKEN`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from attrs import evolve
 
@@ -14,6 +15,17 @@ from unswept.core.commands import Sweep
 from unswept.core.errors import RowRefusedError, StoreError
 from unswept.core.refusal import Refusal
 from unswept.core.replies import SweepAnswer, Swept
+
+
+def in_parts(execute: Callable[[Any], Any], command: Any) -> Any:
+    """The reply of a blocking store that carries out a command by `execute`."""
+    try:
+        return execute(command)
+    except StoreError as error:
+        parts = parts_of(command, error)
+        if not parts:
+            raise
+    return together(command, [in_parts(execute, part) for part in parts])
 
 
 def parts_of(command: object, error: StoreError) -> tuple[Sweep, ...]:

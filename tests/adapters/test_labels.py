@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 from random import Random
@@ -12,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.adapters.postgres.helpers import PATIENT_MS, ServerClock, Session
+from tests.adapters.postgres.helpers import ServerClock, Session
 from tests.adapters.sqlite.helpers import TERMS
 from unswept.adapters.postgres import PostgresStore
 from unswept.adapters.postgres.dialect import PostgresDialect
@@ -28,11 +27,8 @@ NAMES = ("cpu", "gpu", "CPU", "é", "o'h", "[]", "a,b", '"', "\\")
 
 
 @pytest.fixture
-def postgres(postgres_url: str, postgres_schema: str) -> Iterator[PostgresStore]:
-    with PostgresStore(
-        postgres_url, schema=postgres_schema, operation_timeout_ms=PATIENT_MS
-    ) as store:
-        yield store
+def postgres(postgres_store: PostgresStore) -> PostgresStore:
+    return postgres_store
 
 
 def drawn(random: Random, most: int) -> tuple[str, ...]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from threading import Barrier, Thread
 from typing import Any
 
 import pytest
 
-from tests.adapters.postgres.helpers import PATIENT_MS, Session
+from tests.adapters.postgres.helpers import Session
 from unswept.adapters.postgres import PostgresStore
 from unswept.core import commands as c
 from unswept.core.refusal import Refusal
@@ -19,11 +18,8 @@ LONG = Ms(3_600_000)
 
 
 @pytest.fixture
-def store(postgres_url: str, postgres_schema: str) -> Iterator[PostgresStore]:
-    with PostgresStore(
-        postgres_url, schema=postgres_schema, operation_timeout_ms=PATIENT_MS
-    ) as opened:
-        yield opened
+def store(postgres_store: PostgresStore) -> PostgresStore:
+    return postgres_store
 
 
 @pytest.mark.parametrize("known", [False, True])

@@ -9,9 +9,10 @@ import pytest
 from attrs import evolve
 from typer.testing import CliRunner, Result
 
+from tests.adapters.cli.usage import refusal
 from unswept.adapters.cli import explore as command
 from unswept.adapters.cli.exit_codes import ExitCode
-from unswept.adapters.cli.main import app, main
+from unswept.adapters.cli.main import app
 from unswept.spec.explorer.designs import DESIGNS, REAL
 from unswept.spec.explorer.scope import NOT_SEARCHED, SEARCHED
 from unswept.spec.explorer.windows import ROWS, Case
@@ -148,11 +149,7 @@ def test_wrong_words_are_usage_errors(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """A value that cannot be is refused with exit 2, named, and nothing runs."""
-    monkeypatch.setattr("sys.argv", ["unswept", "explore", *words])
-    with pytest.raises(SystemExit) as stopped:
-        main()
-    assert stopped.value.code == ExitCode.USAGE
-    assert named in capsys.readouterr().err
+    assert named in refusal(monkeypatch, capsys, "explore", *words)
 
 
 def test_help_names_every_design() -> None:

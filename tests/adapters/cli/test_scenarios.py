@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from tests.adapters.cli.usage import refusal
 from unswept.adapters.cli import scenarios as cli
 from unswept.adapters.cli.exit_codes import ExitCode
-from unswept.adapters.cli.main import app, main
+from unswept.adapters.cli.main import app
 from unswept.core import commands as c
 from unswept.core.memory import MemoryStore
 from unswept.core.refusal import Refusal
@@ -91,8 +92,4 @@ def test_wrong_words_are_usage_errors(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """A scenario or a store that there is not is refused with exit 2, and nothing runs."""
-    monkeypatch.setattr("sys.argv", ["unswept", "scenarios", *words])
-    with pytest.raises(SystemExit) as stopped:
-        main()
-    assert stopped.value.code == ExitCode.USAGE
-    assert named in capsys.readouterr().err
+    assert named in refusal(monkeypatch, capsys, "scenarios", *words)

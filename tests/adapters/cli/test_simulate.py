@@ -8,8 +8,9 @@ import shlex
 import pytest
 from typer.testing import CliRunner, Result
 
+from tests.adapters.cli.usage import refusal
 from unswept.adapters.cli.exit_codes import ExitCode
-from unswept.adapters.cli.main import app, main
+from unswept.adapters.cli.main import app
 from unswept.simulations.designs import DESIGNS
 
 
@@ -70,11 +71,7 @@ def test_wrong_words_are_usage_errors(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """A value that cannot be is refused with exit 2, named, and nothing runs."""
-    monkeypatch.setattr("sys.argv", ["unswept", "simulate", *words])
-    with pytest.raises(SystemExit) as stopped:
-        main()
-    assert stopped.value.code == ExitCode.USAGE
-    assert named in capsys.readouterr().err
+    assert named in refusal(monkeypatch, capsys, "simulate", *words)
 
 
 def test_help_names_every_design() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.adapters.postgres.helpers import PATIENT_MS, Observer, ServerClock, Session
+from tests.adapters.postgres.helpers import Observer, ServerClock, Session
 from tests.postgres_server import PostgresServer, running
 from unswept.adapters.postgres import PostgresStore
 
@@ -41,12 +41,8 @@ def own_server() -> Iterator[PostgresServer]:
 
 
 @pytest.fixture
-def store(postgres_url: str, postgres_schema: str) -> Iterator[PostgresStore]:
-    """A store with so much patience that a slow machine is no failure."""
-    with PostgresStore(
-        postgres_url, schema=postgres_schema, operation_timeout_ms=PATIENT_MS
-    ) as opened:
-        yield opened
+def store(postgres_store: PostgresStore) -> PostgresStore:
+    return postgres_store
 
 
 @pytest.fixture
