@@ -6,7 +6,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Final
 
-from attrs import NOTHING, field, frozen
+from attrs import NOTHING, field, fields, frozen
 
 from unswept.core.checks import check_member, check_whole
 from unswept.core.errors import MisuseError
@@ -163,7 +163,7 @@ class LeasePolicy:
     @classmethod
     def unchecked(cls, **values: int | Breaker | None) -> LeasePolicy:
         """A policy that skips the relations between its fields, for designs that must fail."""
-        names = (*_DURATIONS, "dedup_window_ms", "event_retention_ms", "breaker")
+        names = [each.name for each in fields(cls)]
         unknown = sorted(set(values) - {*names})
         if unknown:
             raise MisuseError(f"a policy has no {', '.join(unknown)}")
