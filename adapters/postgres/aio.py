@@ -11,7 +11,7 @@ import psycopg
 from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
 
 from unswept.adapters.postgres import borrowed, schema
-from unswept.adapters.postgres.aiodrive import drive
+from unswept.adapters.postgres.aiodrive import begin, drive
 from unswept.adapters.postgres.dialect import DEFAULT_SCHEMA
 from unswept.adapters.postgres.errors import (
     ConflictError,
@@ -131,7 +131,8 @@ class AsyncPostgresStore:
         borrowed.check_status(connection)
         session = mine.session_within(entry, command)
         try:
-            await drive(connection, borrowed.begin(mine.where), mine.where)
+            await begin(connection, mine.where)
+            await drive(connection, borrowed.check_transaction(mine.where), mine.where)
             async with connection.transaction():
                 return await drive(
                     connection, borrowed.within(session, mine.schema, mine.where), mine.where

@@ -38,9 +38,8 @@ def check_status(connection: _Connection) -> None:
         )
 
 
-def begin(where: str) -> Session[None]:
-    """Refuse a transaction in which no command can be carried out; a connection that begins one
-    with its first statement does so now."""
+def check_transaction(where: str) -> Session[None]:
+    """Refuse a transaction in which no command can be carried out."""
     answer = yield Batch([(_STATE, None)])
     isolation, encoding = answer[0][0]
     if isolation != "read committed":

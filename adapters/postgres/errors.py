@@ -5,9 +5,10 @@ No message of psycopg's that could quote a connection string is passed on: it ma
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 import psycopg
 
@@ -131,6 +132,20 @@ def translated(
         f"{where}: the server refused a statement of unswept; nothing was written. Were its tables"
         f" changed by hand? ({found})"
     )
+
+
+@contextmanager
+def translating(
+    connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any],
+    where: str,
+    *,
+    committing: bool = False,
+) -> Iterator[None]:
+    """Psycopg's errors on the connection are raised as those of `unswept.core.errors`."""
+    try:
+        yield
+    except psycopg.Error as error:
+        raise translated(error, where, lost=connection.closed, committing=committing) from error
 
 
 def not_connected(error: psycopg.Error, where: str) -> StoreError:

@@ -9,10 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
-import psycopg
 from attrs import frozen
-from psycopg.adapt import AdaptersMap
-from psycopg.types.numeric import Int8
 
 from unswept.adapters.sql.steps import (
     CLOCK,
@@ -20,7 +17,6 @@ from unswept.adapters.sql.steps import (
     Each,
     Glance,
     Mode,
-    Params,
     Row,
     Script,
     Statement,
@@ -44,9 +40,6 @@ class Batch(NamedTuple):
     commits: bool = False
     """The last of them is the COMMIT: if the connection breaks now, the outcome is unknown."""
 
-
-ADAPTERS: Final = AdaptersMap(psycopg.adapters)
-"""How values go out and come back, whatever a caller's connection was taught: psycopg's own way."""
 
 Session: TypeAlias = Generator[Batch, list[Rows], T]
 
@@ -134,7 +127,7 @@ def look(script: Callable[[], Script[T]], clock: str, limits: Limits) -> Session
             rows = now
         else:
             assert isinstance(step, (Statement, Timed)), "a script that looks writes nothing"
-            limited, rows = yield Batch([begin, _request(step.sql, step.params)])
+            limited, rows = yield Batch([begin, step])
             now = now or _time_of(limited)
 
 
@@ -153,7 +146,7 @@ def _steps(
         except StopIteration as end:
             return end.value, unsent
         if isinstance(step, Tell):
-            unsent += (_request(step.sql, params) for params in step.params)
+            unsent += ((step.sql, params) for params in step.params)
             rows, now = [], None
             continue
         if isinstance(step, Each) and not step.params:
@@ -171,32 +164,23 @@ def _steps(
             continue
         now = None
         if isinstance(step, Glance):
-            looked = [(_SAVEPOINT, None), _request(step.sql, step.params)]
-            found = yield Batch([*unsent, *looked, (_BACK, None), (_RELEASE, None)])
+            looked = [(_SAVEPOINT, None), step, (_BACK, None), (_RELEASE, None)]
+            found = yield Batch([*unsent, *looked])
             rows = found[-3]
         elif isinstance(step, Each):
-            asked = [_request(step.sql, params) for params in step.params]
+            asked = [(step.sql, params) for params in step.params]
             found = yield Batch([*unsent, *asked])
             rows = [row for one in found[len(unsent) :] for row in one]
         elif isinstance(step, Timed):
-            found = yield Batch([*unsent, _request(step.sql, step.params), read_clock])
+            found = yield Batch([*unsent, step, read_clock])
             *_, rows, now = found
         elif step is CLOCK and begin and unsent == [*begin]:
             rows = _time_of((yield Batch(unsent))[-1])
         else:
-            one = read_clock if step is CLOCK else _request(step.sql, step.params)
-            found = yield Batch([*unsent, one])
+            found = yield Batch([*unsent, read_clock if step is CLOCK else step])
             rows = found[-1]
         unsent = []
 
 
 def _time_of(limited: Rows) -> Rows:
     return [limited[0][:1]]
-
-
-def _request(sql: str, params: Params) -> Request:
-    """Whole numbers go out as the columns' bigint, whatever their size: psycopg would choose the
-    smallest type, and the sum of two small ones can overflow it."""
-    return sql, {
-        name: Int8(value) if type(value) is int else value for name, value in params.items()
-    }

@@ -26,7 +26,7 @@ from unswept.adapters.postgres.settings import (
     Settings,
     settings,
 )
-from unswept.adapters.postgres.sync import connected, drive
+from unswept.adapters.postgres.sync import begin, connected, drive
 from unswept.adapters.sql import poison
 from unswept.adapters.sql.scripts import Entry, entry_of, entry_within
 from unswept.core.checks import check_bool
@@ -143,7 +143,8 @@ class PostgresStore:
         borrowed.check_status(connection)
         session = mine.session_within(entry, command)
         try:
-            drive(connection, borrowed.begin(mine.where), mine.where)
+            begin(connection, mine.where)
+            drive(connection, borrowed.check_transaction(mine.where), mine.where)
             with connection.transaction():
                 return drive(
                     connection, borrowed.within(session, mine.schema, mine.where), mine.where

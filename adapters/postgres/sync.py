@@ -5,24 +5,14 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 import psycopg
-from psycopg.adapt import AdaptersMap
-from psycopg.rows import tuple_row
+from psycopg.pq import TransactionStatus
 
-from unswept.adapters.postgres.errors import not_connected, translated
-from unswept.adapters.postgres.session import ADAPTERS, Batch, Rows, Session
+from unswept.adapters.postgres.errors import not_connected, translating
+from unswept.adapters.postgres.roundtrip import exchange
+from unswept.adapters.postgres.session import Batch, Rows, Session
 from unswept.adapters.postgres.settings import CONNECTION, Settings
 
 T = TypeVar("T")
-
-
-class _Cursor(psycopg.Cursor[Any]):
-    """Unlike `connection.cursor()` it is the same on every connection."""
-
-    __slots__ = ()
-
-    @property
-    def adapters(self) -> AdaptersMap:
-        return ADAPTERS
 
 
 def connected(mine: Settings) -> psycopg.Connection[Any]:
@@ -42,35 +32,24 @@ def drive(connection: psycopg.Connection[Any], session: Session[T], where: str) 
         except StopIteration as end:
             reply: T = end.value
             return reply
-        try:
+        with translating(connection, where, committing=batch.commits):
             answer = _sent(connection, batch)
-        except psycopg.Error as error:
-            lost = connection.closed
-            raise translated(error, where, lost=lost, committing=batch.commits) from error
+
+
+def begin(connection: psycopg.Connection[Any], where: str) -> None:
+    """A connection that begins a transaction with its first statement does so now: psycopg alone
+    knows in which way."""
+    if connection.info.transaction_status == TransactionStatus.IDLE:
+        with translating(connection, where):
+            connection.execute(b"SELECT")
 
 
 def _sent(connection: psycopg.Connection[Any], batch: Batch) -> list[Rows]:
-    if len(batch.requests) < 2:
-        return [_rows(_execute(connection, *request)) for request in batch.requests]
     try:
-        with connection.pipeline():
-            cursors = [_execute(connection, *request) for request in batch.requests]
-    except Exception:
-        raise
-    except BaseException:
-        # Interrupted on its way into the pipeline, psycopg stays in it: from then on a statement
-        # for itself would seem to have found no rows.
+        with connection.lock:
+            return connection.wait(exchange(connection, batch))
+    finally:
+        # Interrupted on its way: whoever used the connection next would get what was meant for
+        # this batch.
         if connection.pgconn.pipeline_status:
             connection.close()
-        raise
-    return [_rows(cursor) for cursor in cursors]
-
-
-def _execute(connection: psycopg.Connection[Any], sql: str, params: Any) -> psycopg.Cursor[Any]:
-    return _Cursor(connection, row_factory=tuple_row).execute(sql, params)
-
-
-def _rows(cursor: psycopg.Cursor[Any]) -> Rows:
-    # Not `description`, which makes an object for every column.
-    has_rows = cursor.pgresult is not None and cursor.pgresult.nfields
-    return cursor.fetchall() if has_rows else []

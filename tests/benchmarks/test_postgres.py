@@ -142,7 +142,7 @@ def test_admit_start_complete(
 
     ratio = taking_turns(benchmark, plain, ours, rounds=400)
     by_hand.connection.close()
-    assert ratio >= 0.7  # aimed at: 0.8
+    assert ratio >= 0.8
 
 
 WORKERS = 8
@@ -232,7 +232,7 @@ def test_claim_and_complete_with_8_workers(
     )
     for hand in by_hand:
         hand.connection.close()
-    assert ratio >= 0.7  # aimed at: 0.8
+    assert ratio >= 0.8
 
 
 @pytest.mark.parametrize("labels", [(), ("cpu", "linux")], ids=["all match", "10 000 do not"])
@@ -260,7 +260,7 @@ def test_a_million_queued_jobs_cost_what_a_thousand_do(
     finally:
         with psycopg.connect(postgres_url, autocommit=True) as connection:
             connection.execute(f"DROP SCHEMA IF EXISTS {few_schema} CASCADE".encode())
-    assert ratio >= 0.7  # aimed at: 0.8
+    assert ratio >= 0.8
 
 
 def fill_owned(url: str, schema: str, rows: int) -> None:

@@ -545,52 +545,47 @@ def test_a_command_that_is_cancelled_while_it_waits_leaves_nothing(
     assert isinstance(asyncio.run(work()), Accepted)
 
 
-def test_a_command_that_is_cancelled_on_its_way_into_a_pipeline_spoils_no_other(
+def test_a_command_that_is_cancelled_on_its_way_spoils_no_connection(
     postgres_url: str, postgres_schema: str
 ) -> None:
-    """psycopg would leave its connection in pipeline mode, in which a statement for itself seems to
-    have found no rows."""
-    real = psycopg.AsyncPipeline.__aenter__
+    """A caller's own, left in pipeline mode, would give the caller the command's answers."""
 
-    async def entered(pipeline: psycopg.AsyncPipeline) -> psycopg.AsyncPipeline:
-        await real(pipeline)
+    async def cut_off(connection: psycopg.AsyncConnection[Any], exchange: Any) -> Any:
+        next(exchange)
         raise asyncio.CancelledError
 
-    async def work() -> Any:
-        async with AsyncPostgresStore(
-            postgres_url, schema=postgres_schema, max_connections=1
-        ) as store:
+    async def work() -> bool:
+        async with AsyncPostgresStore(postgres_url, schema=postgres_schema) as store:
+            own = await psycopg.AsyncConnection.connect(postgres_url)
+            await own.execute("SELECT 1")
             with (
-                mock.patch.object(psycopg.AsyncPipeline, "__aenter__", entered),
+                mock.patch.object(psycopg.AsyncConnection, "wait", cut_off),
                 pytest.raises(asyncio.CancelledError),
             ):
-                await store.execute(ADMIT)
-            return await store.execute(ADMIT)
+                await store.execute_within(own, c.Enqueue("job"))
+            return own.closed
 
-    admitted = asyncio.run(work())
-    assert isinstance(admitted, Accepted)
-    assert not admitted.repeated
+    assert asyncio.run(work())
 
 
-def test_a_command_that_is_interrupted_on_its_way_into_a_pipeline_spoils_no_other(
+def test_a_command_that_is_interrupted_on_its_way_spoils_no_connection(
     postgres_url: str, postgres_schema: str
 ) -> None:
     """The same for a signal."""
-    real = psycopg.Pipeline.__enter__
 
-    def entered(pipeline: psycopg.Pipeline) -> psycopg.Pipeline:
-        real(pipeline)
+    def cut_off(connection: psycopg.Connection[Any], exchange: Any) -> Any:
+        next(exchange)
         raise KeyboardInterrupt
 
-    with PostgresStore(postgres_url, schema=postgres_schema, max_connections=1) as store:
+    with PostgresStore(postgres_url, schema=postgres_schema) as store:
+        own = psycopg.connect(postgres_url)
+        own.execute("SELECT 1")
         with (
-            mock.patch.object(psycopg.Pipeline, "__enter__", entered),
+            mock.patch.object(psycopg.Connection, "wait", cut_off),
             pytest.raises(KeyboardInterrupt),
         ):
-            store.execute(ADMIT)
-        admitted = store.execute(ADMIT)
-        assert isinstance(admitted, Accepted)
-        assert not admitted.repeated
+            store.execute_within(own, c.Enqueue("job"))
+        assert own.closed
 
 
 def test_commands_cancelled_at_any_moment_are_whole_or_not_at_all(
