@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 
 from unswept.adapters.cli import db
 from unswept.adapters.cli.chaos import chaos
+from unswept.adapters.cli.chart import chart
 from unswept.adapters.cli.check_config import check_config
 from unswept.adapters.cli.exit_codes import ExitCode
 from unswept.adapters.cli.explore import explore
@@ -46,6 +47,7 @@ app.command()(simulate)
 app.command()(scenarios)
 app.command()(prove)
 app.command()(explore)
+app.command()(chart)
 app.command()(chaos)
 app.command()(fleet)
 app.command()(check_config)
