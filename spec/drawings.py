@@ -98,7 +98,7 @@ _ARROWS: Final[Mapping[tuple[str, str], _Arrow]] = MappingProxyType(
         (NOBODYS_QUEUE, _OVER): _Arrow("M255,95 C480,40 800,30 900,165", (640, 90)),
         (_QUEUED, _OVER): _Arrow("M255,404 L845,380", (690, 356)),
         (_RUNNING, _OVER): _Arrow("M585,250 L845,262", (715, 232)),
-        (_ORPHANED, _OVER): _Arrow("M585,560 C720,550 800,500 860,415", (762, 584)),
+        (_ORPHANED, _OVER): _Arrow("M585,560 C720,550 800,500 860,415", (660, 474)),
         (_OVER, GONE): _Arrow("M930,415 L930,576", (930, 500)),
     }
 )
