@@ -27,7 +27,7 @@ from unswept.simulations.broken_stores import blanket_sweep
 from unswept.simulations.consumer import Consumer
 from unswept.simulations.designs import DESIGNS, Design
 from unswept.simulations.faults import FAULTS, Fault, weather_of
-from unswept.simulations.gateway import Gateway
+from unswept.simulations.gateway import Gateway, load_of
 from unswept.simulations.instance import Instance
 from unswept.simulations.marks import Mark
 from unswept.simulations.network import Envelope, Network
@@ -44,8 +44,12 @@ from unswept.spec.observations import Delivery, Neglect, Send, Sight, Step, Swee
 HOUR: Final = 3_600_000
 _LOOK_EVERY: Final = 10_000
 """How often law L13 looks for neglected jobs."""
+_FORGET_EVERY: Final = 300_000
+"""How often a run forgets what is over."""
 CONSUMERS: Final = 2
 """Processes that compete for the one consumer's lease."""
+_L10_ON: Final = frozenset(BY_ID["L10"].on)
+_SPARED: Final = BY_ID["L12"].broken or (lambda truth: None)
 _MEMORY: Final = 1_800_000
 """How far back faults are remembered: longer than any lease and any outage reach."""
 
@@ -89,6 +93,13 @@ class Settings:
     design: str = "unswept"
     runners: int = 2
     """Runners at a time; with them come a producer, an authority and consumers."""
+    jobs: int | None = None
+    """How many jobs all gateways together run at a time, on average; by default what comes of one
+    person every 90 seconds at each."""
+    job_minutes: float | None = None
+    """How long a gateway's job takes on average; by default 4.4 minutes."""
+    counting: bool = False
+    """A broken law ends no run: what broken designs do to live jobs is counted to the end."""
 
 
 @define
@@ -115,6 +126,9 @@ class Outcome:
     sometimes: Counter[str]
     checked: Counter[str]
     live_jobs_swept: int
+    """Swept while their owner lived and held them, its own faults included."""
+    heartbeated_jobs_swept: int
+    """Those of them that law L12 spares: nothing kept their owner, and it alone, from renewing."""
 
 
 @define
@@ -134,6 +148,8 @@ class Run:
         """A world in which nothing has happened yet; `clock` is also the store under test's."""
         self.settings = settings
         self.design: Design = DESIGNS[settings.design]
+        if settings.counting:
+            self.design = evolve(self.design, excused=frozenset(BY_ID))
         if not self.design.on_real_store:
             under_test = None
         self.rng = Random(settings.seed)
@@ -144,6 +160,7 @@ class Run:
         self.events: Counter[str] = Counter()
         self.marks: Counter[str] = Counter()
         self.live_jobs_swept = 0
+        self.heartbeated_jobs_swept = 0
         faults = self._draw_faults()
         self.network = Network(self.timeline, self.rng, weather_of(faults), self._heard)
         timeout = DEFAULT.operation_timeout_ms
@@ -157,6 +174,7 @@ class Run:
         self._stamped: dict[str, int] = {}
         self._unlocked: dict[str, int] = {}
         self._booted = 0
+        self._load = load_of(settings.instances, settings.jobs, settings.job_minutes)
         self.clients: list[Actor] = []
         """Whoever deals with the fleet: producer, authority and consumers."""
         for index in range(settings.instances):
@@ -170,6 +188,7 @@ class Run:
         for fault in faults:
             self._schedule(fault)
         self.timeline.after(_LOOK_EVERY, self._look_for_neglect)
+        self.timeline.after(_FORGET_EVERY, self._forget)
 
     def outcome(self) -> Outcome:
         """Run to the end of the simulated time, or to the first violation."""
@@ -197,6 +216,7 @@ class Run:
             self.marks,
             self.server.all_checked(),
             self.live_jobs_swept,
+            self.heartbeated_jobs_swept,
         )
 
     # What instances and faults use ----------------------------------------------------------
@@ -228,7 +248,7 @@ class Run:
 
     def _boot_gateway(self, host: Host) -> None:
         policy = self._policy((DEFAULT, DEFAULT, QUICK))
-        self._boot(Gateway(self._name("i"), host, policy, self))
+        self._boot(Gateway(self._name("i"), host, policy, self, self._load))
 
     def _boot_runner(self, host: Host, fit: Fit) -> None:
         policy = self._policy((FLEET, PATIENT))
@@ -279,6 +299,8 @@ class Run:
 
     def sending(self, instance: Instance, command: c.Command[Any], repeat: bool) -> None:
         """An instance is about to send a command: laws L10 and L12a."""
+        if type(command) not in _L10_ON:
+            return  # neither law says anything of it
         phase = hearts.phase_at(instance.heart, instance.host.clock())
         sights: tuple[Sight, ...] = ()
         if isinstance(command, c.Sweep):
@@ -437,6 +459,8 @@ class Run:
         self.live_jobs_swept += 1
         sweeper = next((i for i in self.living() if i.name == envelope.sender), owner)
         truth = self._truth_of(job, owner, sweeper)
+        if _SPARED(truth) is not None:
+            self.heartbeated_jobs_swept += 1
         self._judge("L12", truth)
         self.sometimes(Mark.OWN_FAULT_SWEPT)
 
@@ -489,8 +513,21 @@ class Run:
             silent = now - self._stamped[job_id]
             if silent > QUICK.lease_ttl_ms:
                 self._judge_neglect(world.jobs[job_id], silent, stepped_back)
-        self.truth.forget(now - _MEMORY)
         self.timeline.after(_LOOK_EVERY, self._look_for_neglect)
+
+    def _forget(self) -> None:
+        """A run may take a simulated year: nothing is kept of what is over but the store's rows."""
+        now, jobs = self.timeline.now, self.server.pure.world.jobs
+        self.truth.forget(now - _MEMORY)
+        self.network.forget_completions(jobs)
+        self._unlocked = {job_id: at for job_id, at in self._unlocked.items() if job_id in jobs}
+        self._watched = {each.name: self._watched[each.name] for each in self.living()}
+        for instance in self.living():
+            if not instance.frozen:  # one that stands still may yet hear of what it was granted
+                watched = self._watched[instance.name]
+                kept = {key: at for key, at in watched.stamps.items() if key[0] in instance.tasks}
+                watched.stamps = kept
+        self.timeline.after(_FORGET_EVERY, self._forget)
 
     def _judge_neglect(self, job: Job, silent: int, stepped_back: int) -> None:
         now = self.timeline.now
