@@ -7,7 +7,8 @@ from typing import Final
 
 from attrs import frozen
 
-from unswept.adapters.traces.law_sql import HELPERS, NOT_JUDGED, OFFENCES
+from unswept.adapters.traces.law_helpers import HELPERS
+from unswept.adapters.traces.law_sql import NOT_JUDGED, OFFENCES
 from unswept.adapters.traces.store import TraceStore
 from unswept.spec.laws import LAWS, READS, Judges, Law
 
