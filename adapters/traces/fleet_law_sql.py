@@ -65,7 +65,8 @@ F1: Final = """
 
 F2: Final = """
     SELECT o.seed, o.n, o.job, format('attempt {} of {}, on_orphan = {}, became {}',
-        o.before.attempts, o.before.max_attempts, o.before.on_orphan, v."row".status) AS offence
+        o.before.attempts, law.shown(o.before.max_attempts), o.before.on_orphan,
+        law.shown(v."row".status)) AS offence
     FROM law.orphaned o JOIN law.versions v ON v.seed = o.seed AND v.job = o.job AND v.n = o.n
     WHERE o.verb = 'Sweep' AND coalesce(v."row".status, 'orphaned') <> CASE
         WHEN o.before.on_orphan IN ('mark', 'hold') THEN 'orphaned'

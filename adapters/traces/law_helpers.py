@@ -16,7 +16,7 @@ _MOVES: Final = ", ".join(
     for now in sorted(move.reaches)
 )
 
-HELPERS: Final[Mapping[str, str]] = MappingProxyType(
+_TABLES: Final[Mapping[str, str]] = MappingProxyType(
     {
         # A job's row from command `n` on, until command `next_n`; no row: it is gone.
         "versions": """
@@ -68,4 +68,12 @@ HELPERS: Final[Mapping[str, str]] = MappingProxyType(
         "moves": f'SELECT * FROM (VALUES {_MOVES}) AS m(kind, was, "now", epoch_step)',
     }
 )
-"""Tables of schema `law`, in the order in which they are made."""
+"""In the order in which they are made."""
+
+PREPARATION: Final = (
+    "CREATE SCHEMA IF NOT EXISTS law",
+    "CREATE MACRO IF NOT EXISTS law.shown(x) AS coalesce(CAST(x AS VARCHAR), 'none')",
+    *(f"CREATE TABLE IF NOT EXISTS law.{name} AS {sql}" for name, sql in _TABLES.items()),
+)
+"""What makes schema `law`; `shown` is for a value in a sentence, which one that is null would
+swallow."""

@@ -17,7 +17,7 @@ _TERMINAL: Final = "('completed', 'failed', 'canceled', 'expired')"
 
 _L1: Final = """
     SELECT o.seed, o.n, o.job, format('orphaned at {}, stamped at {} for {} ms', o.store_at,
-        s.at_store, s.ttl_ms) AS offence
+        law.shown(s.at_store), law.shown(s.ttl_ms)) AS offence
     FROM law.orphaned o ASOF LEFT JOIN law.stamps s
         ON s.seed = o.seed AND s.job = o.job AND o.n > s.n
     WHERE s.epoch IS DISTINCT FROM o.before.epoch OR o.store_at <= s.at_store + s.ttl_ms
@@ -30,7 +30,7 @@ _L2: Final = f"""
         FROM trace.commands WHERE verb = 'Sweep')
     SELECT o.seed, o.n, o.job, format('orphaned by a {{}} at {{}}: {{}}, epoch {{}}, beat {{}}, '
         'deadline {{}}', o.verb, o.store_at, o.before.status, o.before.epoch, o.before.beats,
-        o.before.deadline) AS offence
+        law.shown(o.before.deadline)) AS offence
     FROM law.orphaned o
     WHERE o.verb <> 'Sweep' OR o.before.owner IS NULL OR o.before.status NOT IN {_ACTIVE}
         OR o.before.deadline IS NULL OR o.before.deadline >= o.store_at
@@ -143,7 +143,7 @@ _L5: Final = """
     FROM pairs
     WHERE stays AND kind NOT IN ('delay', 'request_cancel', 'stale_result', 'evict')
     UNION ALL
-    SELECT p.seed, p.n, p.job, format('went from {} to {} and left {}', p.before.status,
+    SELECT p.seed, p.n, p.job, format('went from {} to {} and left {}', law.shown(p.before.status),
         p.after.status, coalesce('the event ' || p.kind, 'no event'))
     FROM pairs p LEFT JOIN law.moves m ON m.kind = p.kind AND m.was = p.before.status
         AND m."now" = p.after.status AND m.epoch_step = p.steps
@@ -158,6 +158,7 @@ _L6: Final = """
     SELECT h.seed, h.n, h.job, 'its id had been used, and it was born again' AS offence
     FROM trace.changes h JOIN law.used u ON u.seed = h.seed AND u.job = h.job AND u.n < h.n
     WHERE h.before IS NULL AND h.after IS NOT NULL
+        AND h.verb IN ('Admit', 'Enqueue', 'Withdraw', 'RequestCancel')
     UNION ALL
     SELECT c.seed, c.n, c.job, format('its id had been used, and a late {} changed a job', c.verb)
     FROM trace.commands c JOIN law.used u ON u.seed = c.seed AND u.job = c.job AND u.n < c.n
@@ -172,7 +173,7 @@ _L7: Final = """
             ON h.seed = k.seed AND h.job = k.job AND h.n = k.n
         WHERE k.verb = 'RequestCancel')
     SELECT seed, n, job, format('the first cancel request was at {}, the row says {}',
-        before.cancel_requested_at, after.cancel_requested_at) AS offence
+        before.cancel_requested_at, law.shown(after.cancel_requested_at)) AS offence
     FROM trace.changes
     WHERE after IS NOT NULL AND before.cancel_requested_at IS NOT NULL
         AND after.cancel_requested_at IS DISTINCT FROM before.cancel_requested_at
@@ -229,7 +230,7 @@ _L8: Final = f"""
     FROM expected WHERE said.answer NOT IN ('busy', due)
     UNION ALL
     SELECT r.seed, r.n, r.job, format('the renewal stamped {{}} and said {{}}, not {{}}',
-        r.after.deadline, a.said.deadline, r.due)
+        law.shown(r.after.deadline), law.shown(a.said.deadline), r.due)
     FROM renewals r LEFT JOIN law.answers a
         ON a.seed = r.seed AND a.n = r.n AND a.job = r.job AND a.said.answer = 'renewed'
     WHERE r.after.beats <> r.before.beats + 1 OR r.after.deadline IS DISTINCT FROM r.due
@@ -242,7 +243,8 @@ _L8: Final = f"""
 
 _L9: Final = """
     SELECT seed, n, job, format('was delayed from {} to {} at {}; the delay before: {}',
-        before.deadline, after.deadline, store_at, before.delayed_at) AS offence
+        law.shown(before.deadline), law.shown(after.deadline), store_at,
+        law.shown(before.delayed_at)) AS offence
     FROM trace.changes
     WHERE before.epoch = after.epoch AND (
         (before.delayed_at IS DISTINCT FROM after.delayed_at
@@ -260,7 +262,7 @@ _L10: Final = """
 
 _L11: Final = """
     SELECT seed, n, job, format('{} began a step {} ms after its last stamp was sent, of {} ms',
-        instance, now - stamped_from, ttl_ms) AS offence
+        instance, law.shown(now - stamped_from), law.shown(ttl_ms)) AS offence
     FROM trace.works
     WHERE stamped_from IS NULL OR (requeue <> 'never' AND now >= stamped_from + ttl_ms - margin_ms)
 """
@@ -280,7 +282,7 @@ _L14: Final = f"""
         FROM law.used u WHERE u.seed = h.seed AND u.job = h.job AND u.n <= h.n)
     UNION ALL
     SELECT h.seed, h.n, h.job, format('was {{}}, ended at {{}}, and is gone by a {{}}',
-        h.before.status, h.before.finished_at, h.verb)
+        h.before.status, law.shown(h.before.finished_at), h.verb)
     FROM trace.changes h JOIN trace.commands c ON c.seed = h.seed AND c.n = h.n
     WHERE h.before IS NOT NULL AND h.after IS NULL AND (
         h.verb <> 'Evict' OR h.before.status NOT IN {_TERMINAL} OR NOT coalesce(
@@ -324,7 +326,8 @@ _L15: Final = f"""
             k.answer -> 'standing' ->> 'job_id' AS given
         FROM known k ASOF LEFT JOIN law.versions v
             ON v.seed = k.seed AND v.job = k.twin AND k.n > v.n)
-    SELECT seed, n, job, format('its twin is {{}}, it was given {{}}', twin, given) AS offence
+    SELECT seed, n, job, format('its twin is {{}}, it was given {{}}', law.shown(twin),
+        law.shown(given)) AS offence
     FROM judged
     WHERE joined <> fits OR (joined AND given <> twin)
 """
