@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing
-from typing import Final, TypeVar
+from contextlib import AbstractContextManager, closing, nullcontext
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from attrs import define, evolve, field, frozen
 
@@ -19,6 +19,9 @@ from unswept.simulations.workers import Workers, in_order
 
 T = TypeVar("T")
 
+if TYPE_CHECKING:
+    from unswept.simulations.trace import Trace
+
 EPOCH: Final = 1_700_000_000_000
 """Where the store clock of every run begins; only differences matter."""
 DEFAULT_SEEDS: Final = 20
@@ -26,6 +29,8 @@ DEFAULT_SEEDS: Final = 20
 OpenStore = Callable[[StoreClock, int], AbstractContextManager[Store | None]]
 """Opens an empty store under test for a seed, on the simulator's clock; it yields None where the
 pure store runs alone. It must be picklable."""
+OpenTrace = Callable[[int], AbstractContextManager["Trace"]]
+"""Opens the trace of a seed. It must be picklable."""
 
 
 @frozen
@@ -35,6 +40,8 @@ class Task:
     settings: Settings
     open_store: OpenStore
     twice: bool
+    open_trace: OpenTrace | None = None
+    """Of the first of two runs: the second shows, untraced, that tracing changes nothing."""
 
 
 @define
@@ -62,26 +69,34 @@ class Shard:
         return list(whole[self.index - 1 :: self.count])
 
 
-def run_seed(settings: Settings, open_store: OpenStore) -> Outcome:
+def run_seed(
+    settings: Settings, open_store: OpenStore, open_trace: OpenTrace | None = None
+) -> Outcome:
     """One seed, from nothing to its end or its first violation."""
     clock = StoreClock(Timeline(), EPOCH)
-    with open_store(clock, settings.seed) as store:
-        return Run(settings, store, clock).outcome()
+    tracing = nullcontext() if open_trace is None else open_trace(settings.seed)
+    with open_store(clock, settings.seed) as store, tracing as trace:
+        return Run(settings, store, clock, trace).outcome()
 
 
 def check_seed(task: Task) -> Checked:
     """Run a seed; a violation, or a task that asks for it, is run again and must be the same."""
-    outcome = run_seed(task.settings, task.open_store)
+    outcome = run_seed(task.settings, task.open_store, task.open_trace)
     if not task.twice and outcome.violation is None:
         return Checked(outcome)
     again = run_seed(task.settings, task.open_store)
     return Checked(outcome, same=again.digest == outcome.digest)
 
 
-def tasks(settings: Settings, seeds: Sequence[int], open_store: OpenStore) -> list[Task]:
+def tasks(
+    settings: Settings,
+    seeds: Sequence[int],
+    open_store: OpenStore,
+    open_trace: OpenTrace | None = None,
+) -> list[Task]:
     """What there is to run, the first seed twice."""
     return [
-        Task(evolve(settings, seed=seed), open_store, twice=index == 0)
+        Task(evolve(settings, seed=seed), open_store, twice=index == 0, open_trace=open_trace)
         for index, seed in enumerate(seeds)
     ]
 

@@ -7,7 +7,8 @@ import time
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from itertools import takewhile
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from attrs import evolve
@@ -27,6 +28,7 @@ from unswept.adapters.cli.simulate_options import (
 )
 from unswept.adapters.cli.simulate_report import DesignVerdict, Report, caught, print_report
 from unswept.adapters.cluster import on_cluster
+from unswept.adapters.traces import need_traces
 from unswept.adapters.urls import TEMPORARY, SimulatedStore, without_password
 from unswept.core.errors import MisuseError
 from unswept.simulations import headline
@@ -44,6 +46,9 @@ from unswept.simulations.faults import FAULTS
 from unswept.simulations.headline import Cell
 from unswept.simulations.run import Settings
 from unswept.simulations.workers import Workers
+
+if TYPE_CHECKING:
+    from unswept.adapters.traces.folder import TraceFolder
 
 _DESIGN_SEEDS = 60
 """How many seeds a broken design gets to show that it is broken."""
@@ -79,6 +84,10 @@ def simulate(
         str, typer.Option(help=f"The design under test: {', '.join(DESIGNS)}.")
     ] = DEFAULT.design,
     workers: Annotated[int | None, typer.Option(help="Processes; by default one per core.")] = None,
+    trace: Annotated[
+        Path | None,
+        typer.Option(help="Write the trace of each seed into this folder, for `unswept query`."),
+    ] = None,
     scheduler: Annotated[
         str | None,
         typer.Option(help="Run on a Dask cluster instead: its scheduler's address."),
@@ -111,22 +120,27 @@ def simulate(
     budget_s = seconds_named(time_budget)
     check_file(junit)
     opener = SimulatedStore(store)
+    traces = None if trace is None else _traces(trace, campaign.store)
     hands = _workers(workers, scheduler)
     console = Console(stderr=as_json)
     began = time.monotonic()
     totals = Totals()
     part = Part(campaign)
+    ran: list[int] = []
     with hands as crew, progress_bar(console) as progress:
-        todo = _tasks(campaign, opener)
+        todo = _tasks(campaign, opener, traces)
         bar = progress.add_task(f"{design} on {campaign.store}", total=len(todo))
         for outcome in run_seeds(_within(budget_s, todo), crew):
             totals.add(outcome)
             part.keep(outcome)
+            ran.append(outcome.outcome.seed)
             progress.advance(bar)
         if campaign.tries_broken_designs() and not totals.ended:
             part.designs = _try_broken_designs(campaign, crew, progress)
             if campaign.is_whole() and budget_s is None:
                 part.table = _headline(campaign, crew, progress)
+    if traces is not None:
+        traces.finish(ran)
     report = Report(campaign, totals, tuple(part.designs), tuple(part.table))
     elapsed = time.monotonic() - began
     if as_json:
@@ -145,8 +159,8 @@ def _workers(count: int | None, scheduler: str | None) -> AbstractContextManager
     return on_cluster(scheduler)
 
 
-def _tasks(campaign: Campaign, opener: SimulatedStore) -> list[Task]:
-    return campaign.part().of(tasks(campaign.settings, campaign.all_seeds(), opener))
+def _tasks(campaign: Campaign, opener: SimulatedStore, traces: TraceFolder | None) -> list[Task]:
+    return campaign.part().of(tasks(campaign.settings, campaign.all_seeds(), opener, traces))
 
 
 def _within(budget_s: float | None, todo: list[Task]) -> Iterable[Task]:
@@ -155,6 +169,15 @@ def _within(budget_s: float | None, todo: list[Task]) -> Iterable[Task]:
         return todo
     end = time.monotonic() + budget_s
     return takewhile(lambda task: task is todo[0] or time.monotonic() < end, todo)
+
+
+def _traces(folder: Path, store: str) -> TraceFolder:
+    need_traces()
+    from unswept.adapters.traces.folder import TraceFolder
+
+    traces = TraceFolder(folder, store)
+    traces.prepare()
+    return traces
 
 
 def _try_broken_designs(
