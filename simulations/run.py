@@ -23,7 +23,7 @@ from unswept.core.units import MonoMs, Ms
 from unswept.core.values import Cause, Event
 from unswept.simulations.actor import Actor, Host, pause
 from unswept.simulations.authority import Authority
-from unswept.simulations.broken_stores import blanket_sweep
+from unswept.simulations.broken_leases import blanket_sweep
 from unswept.simulations.consumer import Consumer
 from unswept.simulations.designs import DESIGNS, Design
 from unswept.simulations.faults import FAULTS, Fault, weather_of

@@ -15,6 +15,7 @@ from unswept.adapters.cli.check_config import check_config
 from unswept.adapters.cli.exit_codes import ExitCode
 from unswept.adapters.cli.explore import explore
 from unswept.adapters.cli.fleet import fleet
+from unswept.adapters.cli.mutants import mutants
 from unswept.adapters.cli.prove import prove
 from unswept.adapters.cli.scenarios import scenarios
 from unswept.adapters.cli.simulate import simulate
@@ -43,6 +44,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(simulate)
+app.command()(mutants)
 app.command()(scenarios)
 app.command()(prove)
 app.command()(explore)

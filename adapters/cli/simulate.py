@@ -8,36 +8,25 @@ import time
 from typing import Annotated, Any
 
 import typer
-from attrs import asdict, define, evolve
+from attrs import asdict
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
 from unswept.adapters.cli.common import processes, progress_bar
 from unswept.adapters.cli.exit_codes import ExitCode
+from unswept.adapters.cli.mutants import add_design_row, designs_table, is_caught
 from unswept.adapters.urls import TEMPORARY, SimulatedStore, without_password
 from unswept.core.checks import check_whole
 from unswept.core.errors import MisuseError
 from unswept.simulations.campaign import DEFAULT_SEEDS, Totals, broken_designs, run_seeds
 from unswept.simulations.designs import DESIGNS
 from unswept.simulations.faults import FAULTS
+from unswept.simulations.mutants import SEEDS, Verdict, try_designs
 from unswept.simulations.run import Settings
 from unswept.spec.laws import LAWS, Judges
 
 _DEFAULT = Settings(seed=1)
-_DESIGN_SEEDS = 60
-"""How many seeds a broken design gets to show that it is broken."""
-
-
-@define
-class DesignVerdict:
-    """What became of a broken design."""
-
-    design: str
-    sentence: str
-    law: str | None
-    seed: int | None
-    offence: str | None
 
 
 def simulate(
@@ -78,7 +67,7 @@ def simulate(
     console = Console(stderr=as_json)
     began = time.monotonic()
     totals = Totals()
-    verdicts: list[DesignVerdict] = []
+    verdicts: list[Verdict] = []
     with progress_bar(console) as progress:
         task = progress.add_task(f"{design} on {store}", total=len(wanted))
         for checked in run_seeds(settings, wanted, opener, count):
@@ -122,36 +111,25 @@ def _seeds(seeds: int, seed: int | None) -> list[int]:
     return [seed]
 
 
-def _try_broken_designs(
-    settings: Settings, workers: int, progress: Progress
-) -> list[DesignVerdict]:
+def _try_broken_designs(settings: Settings, workers: int, progress: Progress) -> list[Verdict]:
     """Each broken design runs on the pure store until a law catches it, as this harness must."""
-    verdicts = []
     names = broken_designs()
     task = progress.add_task("broken designs", total=len(names))
-    for name in names:
-        verdict = DesignVerdict(name, DESIGNS[name].sentence, None, None, None)
-        candidates = range(1, _DESIGN_SEEDS + 1)
-        tried = evolve(settings, design=name, faults=tuple(FAULTS))
-        for checked in run_seeds(tried, candidates, SimulatedStore("memory:"), workers):
-            found = checked.outcome.violation
-            if found is not None:
-                seed = checked.outcome.seed
-                verdict = evolve(verdict, law=found.law, seed=seed, offence=found.offence)
-                break
+    verdicts = []
+    for verdict in try_designs(settings, names, SEEDS, workers):
         verdicts.append(verdict)
         progress.advance(task)
     return verdicts
 
 
 def _exit_code(
-    settings: Settings, totals: Totals, verdicts: list[DesignVerdict], seed: int | None
+    settings: Settings, totals: Totals, verdicts: list[Verdict], seed: int | None
 ) -> ExitCode:
     if totals.violation is not None:
         return ExitCode.REFUTED
     if totals.unequal_seed is not None:
         return ExitCode.NOT_DETERMINISTIC
-    if any(verdict.law is None for verdict in verdicts):
+    if not all(map(is_caught, verdicts)):
         return ExitCode.COVERAGE_SHORT
     if _quotas_bind(settings, totals, seed) and totals.missing():
         return ExitCode.COVERAGE_SHORT
@@ -184,7 +162,7 @@ def _print(
     settings: Settings,
     store: str,
     totals: Totals,
-    verdicts: list[DesignVerdict],
+    verdicts: list[Verdict],
     code: ExitCode,
     elapsed: float,
 ) -> None:
@@ -256,18 +234,12 @@ def _print_laws(console: Console, totals: Totals) -> None:
 
 
 def _print_designs(
-    console: Console, settings: Settings, totals: Totals, verdicts: list[DesignVerdict]
+    console: Console, settings: Settings, totals: Totals, verdicts: list[Verdict]
 ) -> None:
-    table = Table(title="Designs under test", title_justify="left", box=None)
-    for heading in ("design", "caught by", "seed", "what it does, and how it fails"):
-        table.add_column(heading)
+    table = designs_table("Designs under test")
     table.add_row(settings.design, "held", f"1-{totals.seeds}", DESIGNS[settings.design].sentence)
     for verdict in verdicts:
-        if verdict.law is None:
-            table.add_row(verdict.design, "[red]nothing[/red]", "", verdict.sentence)
-        else:
-            said = f"{verdict.sentence} {verdict.offence}."
-            table.add_row(verdict.design, verdict.law, str(verdict.seed), said)
+        add_design_row(table, verdict)
     console.print(table)
 
 
@@ -275,7 +247,7 @@ def _as_json(
     settings: Settings,
     store: str,
     totals: Totals,
-    verdicts: list[DesignVerdict],
+    verdicts: list[Verdict],
     code: ExitCode,
 ) -> dict[str, Any]:
     found = asdict(totals)
