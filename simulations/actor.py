@@ -43,6 +43,8 @@ class Host:
     boot_id: str
     alive: dict[int, int] = field(factory=dict)
     """Process id to start time."""
+    asleep: int = 0
+    """How many faults keep it suspended; nothing boots there meanwhile."""
 
 
 @define(eq=False)
@@ -87,7 +89,7 @@ class Actor:
         self.frozen -= 1
         if self.frozen or not self.alive:
             return
-        self._awake()
+        self.awake()
         backlog, self._backlog = self._backlog, []
         for action, args in backlog:
             self.run(action, *args)
@@ -153,7 +155,7 @@ class Actor:
     def _sending(self, command: c.Command[Any], repeat: bool) -> None:
         """A command is about to go out."""
 
-    def _awake(self) -> None:
+    def awake(self) -> None:
         """The process has just begun to run on."""
 
 

@@ -97,6 +97,8 @@ class Instance(Actor):
         self.sweeper = sweepers.begin(policy, now)
         self.keeper = keepers.begin(policy, now)
         self.tasks: dict[str, Task] = {}
+        self.heart_dead = False
+        """The task that beats is gone, and all else works on."""
         self.watch_since = world.timeline.now
         """True time since which nothing that this instance's sweeping needs has failed."""
         self.store_at: StoreMs | None = None
@@ -182,6 +184,8 @@ class Instance(Actor):
 
     def _heart_stands(self) -> bool:
         """Does it work on and not beat?"""
+        if self.heart_dead:
+            return True
         draining = self.heart.phase is Phase.DRAINING
         return draining and not self.world.design.beats_while_draining
 
@@ -566,6 +570,7 @@ class Instance(Actor):
                 self._never_begins(task)
         self.tick()
 
-    def _awake(self) -> None:
+    def awake(self) -> None:
+        """It runs on, or its heart does: what it watched meanwhile it has not watched."""
         self.watch_since = self.world.timeline.now
         self.tick()
