@@ -86,10 +86,19 @@ class Gateway(Instance):
             tries=2,
             give_up=lambda: self._withdraw(task),
         )
+        if self.world.rng.random() < 0.05:
+            self.later(self.world.rng.randint(1, 30), self._hang_up, task)
+
+    def _hang_up(self, task: Task) -> None:
+        """Somebody changed their mind before the answer came, or just after it."""
+        if self.tasks.get(task.job_id) is task and task.doing in (Doing.ADMITTING, Doing.WAITING):
+            self._withdraw(task)
 
     def _admitted(
         self, task: Task, reply: r.Accepted | r.Joined | r.Refused, sent_at: MonoMs
     ) -> None:
+        if self.tasks.get(task.job_id) is not task:
+            return  # given up meanwhile
         if isinstance(reply, r.Joined):
             self.world.sometimes(Mark.JOINED)
         if not isinstance(reply, r.Accepted) or reply.standing.status not in ACTIVE:

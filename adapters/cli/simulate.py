@@ -23,6 +23,7 @@ from unswept.simulations.campaign import DEFAULT_SEEDS, Totals, broken_designs, 
 from unswept.simulations.designs import DESIGNS
 from unswept.simulations.faults import FAULTS
 from unswept.simulations.mutants import SEEDS, Verdict, try_designs
+from unswept.simulations.profiles import PROFILES, faults_of, named
 from unswept.simulations.run import Settings
 from unswept.spec.laws import LAWS, Judges
 
@@ -46,7 +47,8 @@ def simulate(
         int, typer.Option(help="Runners at a time, beside the gateways.")
     ] = _DEFAULT.runners,
     faults: Annotated[
-        str, typer.Option(help=f"all, none, or a list of: {', '.join(FAULTS)}.")
+        str,
+        typer.Option(help=f"Of the profiles {', '.join(PROFILES)}, and of: {', '.join(FAULTS)}."),
     ] = "all",
     design: Annotated[
         str, typer.Option(help=f"The design under test: {', '.join(DESIGNS)}.")
@@ -93,14 +95,7 @@ def _settings(hours: float, instances: int, runners: int, faults: str, design: s
     check_whole("--runners", runners, 0, 100)
     if design not in DESIGNS:
         raise MisuseError(f"--design must be one of {', '.join(DESIGNS)}, got {design}")
-    names = {"all": tuple(FAULTS), "none": ()}.get(faults)
-    if names is None:
-        names = tuple(name.strip() for name in faults.split(","))
-    for name in names:
-        if name not in FAULTS:
-            raise MisuseError(f"--faults must be all, none or of {', '.join(FAULTS)}, got {name}")
-    chosen = tuple(f for f in FAULTS if f in names)
-    return Settings(1, hours, instances, chosen, design, runners)
+    return Settings(1, hours, instances, faults_of(faults), design, runners)
 
 
 def _seeds(seeds: int, seed: int | None) -> list[int]:
@@ -146,10 +141,9 @@ def _quotas_bind(settings: Settings, totals: Totals, seed: int | None) -> bool:
 
 def replay_command(settings: Settings, store: str, seed: int) -> str:
     """The command that runs one seed again."""
-    faults = "all" if settings.faults == tuple(FAULTS) else ",".join(settings.faults) or "none"
     return (
         f"unswept simulate --store {shlex.quote(store)} --seed {seed} --hours {settings.hours:g} "
-        f"--instances {settings.instances} --runners {settings.runners} --faults {faults} "
+        f"--instances {settings.instances} --runners {settings.runners} --faults {named(settings.faults)} "
         f"--design {settings.design}"
     )
 

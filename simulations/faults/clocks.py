@@ -33,7 +33,7 @@ class ClockBack(Fault):
 
     name = "clock-back"
     story = "the store clock steps back by up to an hour"
-    per_hour = 1.0
+    per_hour = 2.0
 
     def strike(self, run: Run) -> None:
         """A step back: what was expired is alive again, and stamps shorten."""

@@ -158,7 +158,7 @@ class Drain(Fault):
 
     name = "drain"
     story = "an instance drains under load and is replaced"
-    per_hour = 1.0
+    per_hour = 2.0
 
     def strike(self, run: Run) -> None:
         """SIGTERM; the replacement boots at once, as in a rolling deployment."""
@@ -174,7 +174,7 @@ class KillInDrain(Fault):
 
     name = "kill-in-drain"
     story = "an instance drains under load, and is killed before it has done"
-    per_hour = 1.0
+    per_hour = 2.0
 
     def strike(self, run: Run) -> None:
         """SIGTERM, and SIGKILL within two minutes."""
