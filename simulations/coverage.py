@@ -14,6 +14,10 @@ AFTERMATH_MS: Final = 60_000
 """A fault is felt for so long after its end: while the store is down nothing happens at all, and
 what matters is how everybody comes back."""
 
+OWED: Final = 0.5
+"""The share of the faults under which a campaign owes each transition, and of the transitions that
+it owes under each fault. Some cells are met once in a thousand seeds."""
+
 IMPOSSIBLE: Final[Mapping[str, str]] = MappingProxyType({})
 """Cells that stay empty, each with its reason."""
 
@@ -27,6 +31,20 @@ def empty_cells(counted: Mapping[str, int], faults: Iterable[str]) -> list[str]:
     """The cells of these faults in which nothing was counted, but for those that must be empty."""
     names = (cell(kind, fault) for fault in faults for kind in Kind)
     return [name for name in names if not counted.get(name) and name not in IMPOSSIBLE]
+
+
+def thin(counted: Mapping[str, int], faults: tuple[str, ...]) -> list[str]:
+    """The rows and columns of the matrix that are too empty, in words."""
+    found = []
+    for kind in Kind:
+        met = sum(bool(counted.get(cell(kind, fault))) for fault in faults)
+        if met < OWED * len(faults):
+            found.append(f"{kind.value} under {met} of {len(faults)} faults, not half of them")
+    for fault in faults:
+        met = sum(bool(counted.get(cell(kind, fault))) for kind in Kind)
+        if met < OWED * len(Kind):
+            found.append(f"{met} of {len(Kind)} transitions under {fault}, not half of them")
+    return found
 
 
 class Coverage:

@@ -9,12 +9,13 @@ from typing import Annotated, Any, Final
 import typer
 from attrs import asdict
 from rich.console import Console
-from rich.table import Table
 
 from unswept.adapters.cli.common import processes, progress_bar
+from unswept.adapters.cli.designs_table import add_verdict, designs_table
 from unswept.adapters.cli.exit_codes import ExitCode
 from unswept.core.checks import check_whole
 from unswept.core.errors import MisuseError
+from unswept.simulations import workers as crews
 from unswept.simulations.campaign import broken_designs
 from unswept.simulations.mutants import SEEDS, Verdict, try_designs
 from unswept.simulations.run import Found, Settings
@@ -40,43 +41,17 @@ def mutants(
     count = processes(workers)
     console = Console(stderr=as_json)
     verdicts = []
-    with progress_bar(console) as progress:
+    with crews.processes(count) as crew, progress_bar(console) as progress:
         task = progress.add_task("broken designs", total=len(wanted))
-        for verdict in try_designs(Settings(seed=1), wanted, seeds, count):
+        for verdict in try_designs(Settings(seed=1), wanted, seeds, crew):
             verdicts.append(verdict)
             progress.advance(task)
-    code = ExitCode.HELD if all(map(is_caught, verdicts)) else ExitCode.COVERAGE_SHORT
+    code = ExitCode.HELD if all(verdict.caught for verdict in verdicts) else ExitCode.COVERAGE_SHORT
     if as_json:
         print(json.dumps(_as_json(verdicts, seeds, code), indent=2))
     else:
         _print(console, verdicts, seeds)
     raise typer.Exit(code)
-
-
-def is_caught(verdict: Verdict) -> bool:
-    """Did one of the laws catch it that are to?"""
-    return verdict.law in verdict.expected
-
-
-def add_design_row(table: Table, verdict: Verdict) -> None:
-    """A design, the law that caught it, the seed, and what it does and how it fails."""
-    said = verdict.sentence
-    if verdict.law is None:
-        table.add_row(verdict.design, "[red]nothing[/red]", "", said)
-    elif not is_caught(verdict):
-        expected = ", ".join(verdict.expected)
-        law = f"[red]{verdict.law}[/red], not {expected}"
-        table.add_row(verdict.design, law, str(verdict.seed), f"{said} {verdict.offence}.")
-    else:
-        table.add_row(verdict.design, verdict.law, str(verdict.seed), f"{said} {verdict.offence}.")
-
-
-def designs_table(title: str) -> Table:
-    """The table that `add_design_row` fills."""
-    table = Table(title=title, title_justify="left", box=None)
-    for heading in ("design", "caught by", "seed", "what it does, and how it fails"):
-        table.add_column(heading)
-    return table
 
 
 def _names(names: Sequence[str] | None) -> list[str]:
@@ -90,11 +65,11 @@ def _names(names: Sequence[str] | None) -> list[str]:
 def _print(console: Console, verdicts: list[Verdict], seeds: int) -> None:
     for verdict in verdicts:
         _print_verdict(console, verdict, seeds)
-    table = designs_table("Designs under test")
+    table = designs_table()
     for verdict in verdicts:
-        add_design_row(table, verdict)
+        add_verdict(table, verdict)
     console.print(table)
-    survivors = [verdict.design for verdict in verdicts if not is_caught(verdict)]
+    survivors = [verdict.design for verdict in verdicts if not verdict.caught]
     if survivors:
         console.print(f"[bold red]Not caught as they must be: {', '.join(survivors)}.[/bold red]")
     else:
@@ -123,6 +98,6 @@ def _as_json(verdicts: list[Verdict], seeds: int, code: ExitCode) -> dict[str, A
         "verdict": code.name.lower(),
         "exit_code": int(code),
         "seeds": seeds,
-        "survivors": [verdict.design for verdict in verdicts if not is_caught(verdict)],
+        "survivors": [verdict.design for verdict in verdicts if not verdict.caught],
         "designs": [asdict(verdict) for verdict in verdicts],
     }
