@@ -28,6 +28,8 @@ class Design:
     """The laws that may catch it, whichever comes first; none where the laws hold for it."""
     of_gateways: bool = False
     """Gateways alone show what is wrong with it; runners would only take time."""
+    under: tuple[str, ...] = ()
+    """The faults that bring it out, by name; none: all of them."""
     blanket_sweep_at_boot: bool = False
     """On boot every active job of another instance is marked orphaned, whatever its lease says."""
     one_observation: bool = False
@@ -81,6 +83,7 @@ _OF_INSTANCES: Final = (
         _SWEPT_WRONGLY,
         of_gateways=True,
         blanket_sweep_at_boot=True,
+        under=("crash",),
     ),
     Design(
         "single-observation",
@@ -89,6 +92,7 @@ _OF_INSTANCES: Final = (
         of_gateways=True,
         one_observation=True,
         excused=_CONDUCT,
+        under=("flaps",),
     ),
     Design(
         "slow-heart",
@@ -97,6 +101,7 @@ _OF_INSTANCES: Final = (
         of_gateways=True,
         hurries=False,
         excused=_CONDUCT,
+        under=("flaps",),
     ),
     Design(
         "blind-heart",
@@ -105,6 +110,7 @@ _OF_INSTANCES: Final = (
         of_gateways=True,
         beats_renew=False,
         excused=_CONDUCT,
+        under=("renewals-blocked",),
     ),
     Design(
         "lock-blind",
@@ -113,6 +119,7 @@ _OF_INSTANCES: Final = (
         of_gateways=True,
         heeds_locks=False,
         excused=_CONDUCT,
+        under=("row-lock",),
     ),
     Design(
         "sweep-before-heartbeat",
@@ -121,6 +128,7 @@ _OF_INSTANCES: Final = (
         of_gateways=True,
         heeds_own_gaps=False,
         excused=_CONDUCT,
+        under=("suspend-all",),
     ),
     Design(
         "heart-stops-first",
@@ -128,6 +136,7 @@ _OF_INSTANCES: Final = (
         _SWEPT_ALIVE,
         of_gateways=True,
         beats_while_draining=False,
+        under=("drain",),
     ),
     Design(
         "pid-veto",
@@ -135,6 +144,7 @@ _OF_INSTANCES: Final = (
         frozenset({"L13"}),
         of_gateways=True,
         pid_vetoes=True,
+        under=("crash", "pid-reuse"),
     ),
     Design(
         "boot-only-sweep",
@@ -142,6 +152,7 @@ _OF_INSTANCES: Final = (
         frozenset({"L13"}),
         of_gateways=True,
         sweeps_again=False,
+        under=("crash",),
     ),
     Design(
         "deadline-deaf",
@@ -149,21 +160,37 @@ _OF_INSTANCES: Final = (
         frozenset({"F3"}),
         heeds_deadlines=False,
         excused=frozenset({"L11"}),
+        under=("cut",),
     ),
     Design(
         "early-acknowledgement",
         "A consumer acknowledges the events that it has read, and then handles them.",
         frozenset({"F4"}),
         acknowledges_first=True,
+        under=("consumer-lost",),
     ),
 )
 
 
 def _store(
-    name: str, sentence: str, decide: Decide, *caught_by: str, excused: tuple[str, ...] = ()
+    name: str,
+    sentence: str,
+    decide: Decide,
+    *caught_by: str,
+    excused: tuple[str, ...] = (),
+    under: tuple[str, ...] = (),
+    of_gateways: bool = False,
 ) -> Design:
     """A store that lacks one rule; the instances are the real ones."""
-    return Design(name, sentence, frozenset(caught_by), decide=decide, excused=frozenset(excused))
+    return Design(
+        name,
+        sentence,
+        frozenset(caught_by),
+        of_gateways,
+        under,
+        decide=decide,
+        excused=frozenset(excused),
+    )
 
 
 _OF_LEASES: Final = (
@@ -172,18 +199,22 @@ _OF_LEASES: Final = (
         "A heartbeat renews all that its instance owns, not the holds that it names.",
         broken_leases.renews_all,
         "L3",
+        under=("lost-answer",),
     ),
     _store(
         "all-or-nothing",
         "One bad hold spoils the whole heartbeat.",
         broken_leases.all_or_nothing,
         "L8",
+        under=("lost-answer",),
     ),
     _store(
         "orphan-revived",
         "A heartbeat makes an orphan run again.",
         broken_leases.revives,
         "L4",
+        under=("heart-killed",),
+        of_gateways=True,
     ),
     _store(
         "client-clock",
@@ -192,6 +223,7 @@ _OF_LEASES: Final = (
         "L1",
         "L13",
         excused=("L8",),
+        under=("crash",),
     ),
     _store(
         "greatest-deadline",
@@ -199,6 +231,8 @@ _OF_LEASES: Final = (
         broken_leases.never_shortens,
         "L13",
         excused=("L8",),
+        under=("clock-forward", "crash"),
+        of_gateways=True,
     ),
     _store(
         "start-restamps",
@@ -206,12 +240,14 @@ _OF_LEASES: Final = (
         broken_leases.start_restamps,
         "L3",
         "L5",
+        under=("duplicate",),
     ),
     _store(
         "two-step-claim",
         "A claim takes a job, and gives it a lease in a second write.",
         broken_leases.two_step_claim,
         "WF",
+        under=("loss",),
     ),
     _store(
         "inclusive-deadline",
@@ -219,6 +255,8 @@ _OF_LEASES: Final = (
         broken_leases.inclusive,
         "L1",
         "L2",
+        under=("clock-edge", "crash"),
+        of_gateways=True,
     ),
     _store(
         "sweep-by-id",
@@ -226,6 +264,8 @@ _OF_LEASES: Final = (
         broken_leases.sweeps_by_id,
         "L1",
         "L2",
+        under=("clock-forward", "two-sweepers"),
+        of_gateways=True,
     ),
     _store(
         "deadline-identity",
@@ -233,12 +273,16 @@ _OF_LEASES: Final = (
         broken_leases.by_deadline,
         "L12",
         excused=("L2", "L10", "L12a"),
+        under=("clock-repeat",),
+        of_gateways=True,
     ),
     _store(
         "first-page",
         "A look at the suspects ends with its first page, and what stands there hides the rest.",
         broken_leases.first_page,
         "L13",
+        under=("crash", "poison-row"),
+        of_gateways=True,
     ),
     _store(
         "endless-delay",
@@ -246,24 +290,28 @@ _OF_LEASES: Final = (
         broken_leases.delays_for_ever,
         "L5",
         "L9",
+        under=("crash",),
     ),
     _store(
         "output-unguarded",
         "Output is stored whoever sends it, under whatever epoch.",
         broken_leases.output_unguarded,
         "L3",
+        under=("duplicate", "crash"),
     ),
     _store(
         "epoch-kept",
         "A job goes back to the queue under the epoch that it had.",
         broken_leases.keeps_epoch,
         "L5",
+        under=("drain",),
     ),
     _store(
         "retention-by-birth",
         "The retention is reckoned from the admission, whatever became of the job since.",
         broken_leases.evicts_by_birth,
         "L14",
+        under=("loss",),
     ),
 )
 
@@ -274,84 +322,99 @@ _OF_JOBS: Final = (
         broken_stores.cancel_blind,
         "F1",
         excused=("L7",),
+        under=("loss",),
     ),
     _store(
         "cancel-lost",
         "A cancel of somebody's job is answered, and stays nowhere.",
         broken_stores.cancel_lost,
         "L7",
+        under=("loss",),
     ),
     _store(
         "double-claim",
         "Two claims at about the same time take the same job.",
         broken_stores.double_claim,
         "L5",
+        under=("two-sweepers",),
     ),
     _store(
         "number-blind",
         "A claim that is repeated takes more jobs.",
         broken_stores.number_blind,
         "F1",
+        under=("lost-answer", "duplicate"),
     ),
     _store(
         "budget-blind",
         "A claim does not look at its owner's budget.",
         broken_stores.over_budget,
         "F1",
+        under=("loss",),
     ),
     _store(
         "label-blind",
         "A claim takes jobs that its owner cannot run.",
         broken_stores.label_blind,
         "F1",
+        under=("loss",),
     ),
     _store(
         "epoch-blind",
         "A completion ends the job whoever holds it by now.",
         broken_stores.epoch_blind,
         "L3",
+        under=("old-echo", "heart-killed"),
     ),
     _store(
         "forgetful",
         "An enqueue looks only at the jobs that are there, not at the ids that were used.",
         broken_stores.forgetful,
         "L6",
+        under=("duplicate",),
     ),
     _store(
         "expires-claimed",
         "An expiry ends its job also when that has been claimed meanwhile.",
         broken_stores.expires_claimed,
         "L5",
+        under=("loss",),
     ),
     _store(
         "endless-requeue",
         "A sweep requeues a job however often it has been begun.",
         broken_stores.endless,
         "F2",
+        under=("crash",),
     ),
     _store(
         "joins-orphans",
         "An admit joins its twin also when nobody works on that any more.",
         broken_stores.joins_orphans,
         "L15",
+        under=("crash",),
+        of_gateways=True,
     ),
     _store(
         "event-outside",
         "An event is written after the commit, in a transaction of its own, which may fail.",
         broken_stores.event_outside,
         "L5",
+        under=("loss",),
     ),
     _store(
         "event-again",
         "A repeated completion tells its event again.",
         broken_stores.event_again,
         "L5",
+        under=("duplicate",),
     ),
     _store(
         "silent-fence",
         "A late result is refused, and leaves no event.",
         broken_stores.silent_fence,
         "L3",
+        under=("heart-killed",),
     ),
 )
 

@@ -95,8 +95,9 @@ class Server:
         """Does it succeed, as far as the state of the store and of its row goes?"""
         if self.read_only and type(command) not in READS:
             return False
-        judges = isinstance(command, (c.Requeue, c.Settle))
-        return not (judges and command.job_id in self.poisoned)
+        if isinstance(command, (c.Requeue, c.Settle)):
+            return command.job_id not in self.poisoned
+        return True
 
     def released(self) -> None:
         """A lock is free: whoever has not waited too long goes on, in the order of arrival."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from unswept.core.commands import Command, Heartbeat, Suspects, Sweep
-from unswept.simulations.faults.fault import MINUTE, SECOND, Fault, step_clock
+from unswept.simulations.faults.fault import MINUTE, SECOND, Fault, expire_all, step_clock
 
 if TYPE_CHECKING:
     from unswept.core.sweeper import Suspicion
@@ -81,28 +81,17 @@ class ClockRepeat(Fault):
     def strike(self, run: Run) -> None:
         """Two servers behind one address, whose clocks differ: everything looks expired, but to
         the owner of one job, whose renewals leave the row as it was."""
-        living = run.living()
-        if living:
-            sweeper = run.rng.choice(living)
-            wait = max(0, sweeper.next_pass_in() - run.rng.randint(1, 1_000))
-            run.timeline.after(wait, self._step, run, sweeper)
+        expire_all(run, lambda sweeper: self._lie_in_wait(run, sweeper))
 
-    def _step(self, run: Run, sweeper: Instance) -> None:
-        step_clock(run, run.rng.randint(100, 400) * SECOND)
-        self._await_suspicion(run, sweeper, run.timeline.now + 5 * SECOND)
-
-    def _await_suspicion(self, run: Run, sweeper: Instance, until: int) -> None:
+    def _lie_in_wait(self, run: Run, sweeper: Instance) -> None:
         suspicions = sweeper.sweeper.suspicions
-        if suspicions:
-            seen = suspicions[run.rng.choice(sorted(suspicions))]
-            job = run.server.pure.world.jobs.get(seen.job_id)
-            if job is not None and job.lease.deadline is not None:
-                deadline, end = int(job.lease.deadline), run.timeline.now + 3 * MINUTE
-                run.server.ambushes.append(
-                    lambda command, _: self._spring(run, command, seen, deadline, end)
-                )
-        elif run.timeline.now < until:
-            run.timeline.after(50, self._await_suspicion, run, sweeper, until)
+        seen = suspicions[run.rng.choice(sorted(suspicions))]
+        job = run.server.pure.world.jobs.get(seen.job_id)
+        if job is not None and job.lease.deadline is not None:
+            deadline, end = int(job.lease.deadline), run.timeline.now + 3 * MINUTE
+            run.server.ambushes.append(
+                lambda command, _: self._spring(run, command, seen, deadline, end)
+            )
 
     def _spring(
         self, run: Run, command: Command[Any], seen: Suspicion, deadline: int, end: int

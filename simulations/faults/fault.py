@@ -3,7 +3,7 @@ still."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from unswept.simulations.network import Weather
@@ -11,6 +11,7 @@ from unswept.simulations.truth import Span
 
 if TYPE_CHECKING:
     from unswept.simulations.actor import Actor
+    from unswept.simulations.instance import Instance
     from unswept.simulations.run import Run
 
 SECOND: Final = 1_000
@@ -59,6 +60,30 @@ def step_clock(run: Run, ms: int) -> None:
     if ms < 0:
         run.truth.back_steps.append(run.timeline.now)
     run.note(f"store clock steps by {ms} ms")
+
+
+def expire_all(run: Run, then: Callable[[Instance], None]) -> None:
+    """Wait for a sweeper's next pass, and step the clock just before it, so that every lease looks
+    expired; once it suspects somebody, which is the worst moment, go on."""
+    living = run.living()
+    if living:
+        sweeper = run.rng.choice(living)
+        wait = max(0, sweeper.next_pass_in() - run.rng.randint(1, SECOND))
+        run.timeline.after(wait, _expire_all, run, sweeper, then)
+
+
+def _expire_all(run: Run, sweeper: Instance, then: Callable[[Instance], None]) -> None:
+    step_clock(run, run.rng.randint(100, 400) * SECOND)
+    _await_suspicion(run, sweeper, run.timeline.now + 5 * SECOND, then)
+
+
+def _await_suspicion(
+    run: Run, sweeper: Instance, until: int, then: Callable[[Instance], None]
+) -> None:
+    if sweeper.sweeper.suspicions:
+        then(sweeper)
+    elif run.timeline.now < until:
+        run.timeline.after(50, _await_suspicion, run, sweeper, until, then)
 
 
 def freeze(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from unswept.core.policy import LeasePolicy
 from unswept.core.units import Ms
 from unswept.simulations.actor import Host
-from unswept.simulations.faults.fault import MINUTE, SECOND, WORST_MOMENT, Fault, freeze
+from unswept.simulations.faults.fault import MINUTE, SECOND, WORST_MOMENT, Fault, expire_all, freeze
 from unswept.simulations.truth import Span
 
 if TYPE_CHECKING:
@@ -33,11 +33,16 @@ class SuspendAll(Fault):
 
     name = "suspend-all"
     story = "all hosts are suspended at once, and wake together; the store runs on"
-    per_hour = 1.0
+    per_hour = 2.0
 
     def strike(self, run: Run) -> None:
-        """A snapshot of all machines, or one laptop that has them all."""
-        suspend(run, self.name, run.hosts, run.rng.randint(1, 600) * SECOND)
+        """A snapshot of all machines, or one laptop that has them all; half of the time at the
+        worst moment, when somebody suspects everybody."""
+        length = run.rng.randint(1, 600) * SECOND
+        if run.rng.random() < 0.5:
+            suspend(run, self.name, run.hosts, length)
+        else:
+            expire_all(run, lambda _: suspend(run, self.name, run.hosts, length))
 
 
 def suspend(run: Run, name: str, hosts: list[Host], length_ms: int) -> None:

@@ -10,10 +10,10 @@ from unswept.simulations.faults.fault import (
     SECOND,
     WORST_MOMENT,
     Fault,
+    expire_all,
     free_row,
     lock_row,
     outage,
-    step_clock,
 )
 from unswept.simulations.truth import Span
 
@@ -64,22 +64,8 @@ class Flaps(Fault):
     per_hour = 3.0
 
     def strike(self, run: Run) -> None:
-        """Wait for the worst moment: the clock steps just before somebody looks for suspects."""
-        living = run.living()
-        if living:
-            sweeper = run.rng.choice(living)
-            wait = max(0, sweeper.next_pass_in() - run.rng.randint(1, 1_000))
-            run.timeline.after(wait, self._step, run, sweeper)
-
-    def _step(self, run: Run, sweeper: Instance) -> None:
-        step_clock(run, run.rng.randint(100, 400) * SECOND)
-        self._await_suspicion(run, sweeper, run.timeline.now + 5 * SECOND)
-
-    def _await_suspicion(self, run: Run, sweeper: Instance, until: int) -> None:
-        if sweeper.sweeper.suspicions:
-            self._flap(run, sweeper)
-        elif run.timeline.now < until:
-            run.timeline.after(50, self._await_suspicion, run, sweeper, until)
+        """Wait for the worst moment: somebody has just begun to suspect them all."""
+        expire_all(run, lambda sweeper: self._flap(run, sweeper))
 
     def _flap(self, run: Run, sweeper: Instance) -> None:
         """Outages that end just before the sweeper's beats, and begin just after them."""
