@@ -231,7 +231,7 @@ _OF_LEASES: Final = (
         broken_leases.never_shortens,
         "L13",
         excused=("L8",),
-        under=("clock-forward", "crash"),
+        under=("clock-back", "crash"),
         of_gateways=True,
     ),
     _store(
@@ -364,7 +364,7 @@ _OF_JOBS: Final = (
         "A completion ends the job whoever holds it by now.",
         broken_stores.epoch_blind,
         "L3",
-        under=("old-echo", "heart-killed"),
+        under=("cut",),
     ),
     _store(
         "forgetful",
@@ -414,7 +414,7 @@ _OF_JOBS: Final = (
         "A late result is refused, and leaves no event.",
         broken_stores.silent_fence,
         "L3",
-        under=("heart-killed",),
+        under=("cut",),
     ),
 )
 
