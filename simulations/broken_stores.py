@@ -167,10 +167,10 @@ def label_blind(world: World, command: c.Command[Any], now: StoreMs) -> Decision
 # Admits -----------------------------------------------------------------------------------------
 
 
-def joins_orphans(world: World, command: c.Command[Any], now: StoreMs) -> Decision[Any]:
-    """An admit joins its twin also when nobody works on that any more."""
+def joins_corpses(world: World, command: c.Command[Any], now: StoreMs) -> Decision[Any]:
+    """An admit joins its twin whatever became of it."""
     twin = _twin(world, command) if isinstance(command, c.Admit) else None
-    if twin is None or twin.lease.status is not Status.ORPHANED:
+    if twin is None or twin.lease.status in (*ACTIVE, Status.COMPLETED):
         return decide(world, command, now)
     ended = with_lease(twin, status=Status.COMPLETED, deadline=None)
     decision = decide(with_jobs(world, {twin.id: ended}), command, now)

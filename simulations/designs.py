@@ -388,9 +388,9 @@ _OF_JOBS: Final = (
         under=("crash",),
     ),
     _store(
-        "joins-orphans",
-        "An admit joins its twin also when nobody works on that any more.",
-        broken_stores.joins_orphans,
+        "joins-corpses",
+        "An admit joins its twin whatever became of it: orphaned, failed or canceled.",
+        broken_stores.joins_corpses,
         "L15",
         under=("crash",),
         of_gateways=True,

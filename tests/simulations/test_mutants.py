@@ -30,7 +30,7 @@ def test_a_broken_design_is_caught(design: str) -> None:
 
 
 def test_there_are_many_broken_designs() -> None:
-    """Those of the issue's list and of the design page are among them."""
+    """The rules that a broken design lacks are many."""
     assert len(broken_designs()) >= 38
 
 
@@ -60,5 +60,5 @@ def test_the_canary_is_caught_at_once() -> None:
 def test_a_harness_that_misses_the_canary_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """Laws that see nothing end the campaign with an error that says what it means."""
     monkeypatch.setattr(mutants, "run_seed", lambda *_: SimpleNamespace(violation=None))
-    with pytest.raises(HarnessBrokenError, match="must be caught by WF .* caught by nothing"):
+    with pytest.raises(HarnessBrokenError, match=r"must be caught by WF .* caught by nothing"):
         try_canary()
