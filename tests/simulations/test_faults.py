@@ -65,13 +65,9 @@ def test_a_slow_commit_holds_its_row_and_its_answer() -> None:
     run = world(20)
     job_id = held(run)
     FAULTS["slow-commit"].strike(run)
-    run.server.commit = lambda rows: FAULTS["slow-commit"]._commit(run, rows, 20_000)  # type: ignore[attr-defined]
     answers: list[Any] = []
-    run.server.receive(
-        Envelope(
-            "somebody", c.RequestCancel(job_id), MonoMs(0), lambda reply: answers.append(reply)
-        )
-    )
+    cancel = c.RequestCancel(job_id)
+    run.server.receive(Envelope("somebody", cancel, MonoMs(0), answers.append))
     assert job_id in run.server.locked_rows
     run.timeline.run(run.timeline.now)
     assert answers == []
