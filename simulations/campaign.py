@@ -128,6 +128,7 @@ class Totals:
     events: Counter[str] = field(factory=Counter)
     sometimes: Counter[str] = field(factory=Counter)
     checked: Counter[str] = field(factory=Counter)
+    coverage: Counter[str] = field(factory=Counter)
     violation: Found | None = None
     violated_seed: int | None = None
     unequal_seed: int | None = None
@@ -144,6 +145,7 @@ class Totals:
         self.events += outcome.events
         self.sometimes += outcome.sometimes
         self.checked += outcome.checked
+        self.coverage += outcome.coverage
         if outcome.violation is not None and self.violation is None:
             self.violation, self.violated_seed = outcome.violation, outcome.seed
         if not checked.same and self.unequal_seed is None:

@@ -25,6 +25,8 @@ from unswept.simulations.instance import Doing, Instance, Task, World
 from unswept.simulations.marks import Mark
 
 LIMITS: Final = Limits(max_running=4, max_queued=2)
+_KEYS: Final = 40
+"""Requests that may be asked for again, some of them much more than others."""
 _SHORTEST_MS: Final = 2_000
 _LONGEST_MS: Final = 1_800_000
 _MEAN_MS: Final = (_LONGEST_MS - _SHORTEST_MS) / log(_LONGEST_MS / _SHORTEST_MS)
@@ -75,7 +77,7 @@ class Gateway(Instance):
             return
         rng = self.world.rng
         self._jobs += 1
-        key = f"k{rng.randint(1, 40)}" if rng.random() < 0.5 else None
+        key = f"k{1 + int(_KEYS * rng.random() ** 3)}" if rng.random() < 0.5 else None
         principal = rng.choice(("ann", "bob"))
         transport = Transport.HTTP if rng.random() < 0.3 else Transport.PROCESS
         requeue = RequeueRule.ALLOWED if rng.random() < 0.4 else RequeueRule.NEVER
@@ -117,10 +119,19 @@ class Gateway(Instance):
             tries=2,
             give_up=lambda: self._withdraw(task),
         )
+        if self.world.rng.random() < 0.05:
+            self.later(self.world.rng.randint(1, 30), self._hang_up, task)
+
+    def _hang_up(self, task: Task) -> None:
+        """Somebody changed their mind before the answer came, or just after it."""
+        if self.tasks.get(task.job_id) is task and task.doing in (Doing.ADMITTING, Doing.WAITING):
+            self._withdraw(task)
 
     def _admitted(
         self, task: Task, reply: r.Accepted | r.Joined | r.Refused, sent_at: MonoMs
     ) -> None:
+        if self.tasks.get(task.job_id) is not task:
+            return  # given up meanwhile
         if isinstance(reply, r.Joined):
             self.world.sometimes(Mark.JOINED)
         if not isinstance(reply, r.Accepted) or reply.standing.status not in ACTIVE:

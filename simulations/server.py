@@ -4,7 +4,7 @@ judged by the laws and compared, reply for reply, with the store under test."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, Final
 
 from attrs import define, evolve
@@ -25,6 +25,8 @@ from unswept.spec.observations import Step
 _ELSEWHERE: Final = READS | {c.LeaseEvents, c.Acknowledge}
 """Commands that a lock on the lease table does not hold up."""
 
+Ambush = Callable[[c.Command[Any], Envelope], bool]
+"""Whoever lies in wait for a command, and who sent it."""
 _Plan = tuple[type, bool, bool]
 """A step's command, whether it changed anything, and whether it moved a job to another status, made
 one or removed one: together they say which laws look at it."""
@@ -67,9 +69,17 @@ class Server:
         """How many faults keep writes off the lease table, while reads and other tables work."""
         self.locked_rows: set[str] = set()
         """Jobs whose rows a stranger has locked."""
-        self.ambush: Callable[[c.Command[Any]], bool] | None = None
-        """A fault that lies in wait for a command, and is told of each just before its execution;
-        True: it has struck."""
+        self.read_only = 0
+        """How many faults keep the store from writing."""
+        self.poisoned: set[str] = set()
+        """Jobs of which no sweep, requeue or settlement succeeds."""
+        self.commit: Callable[[Collection[str]], int] | None = None
+        """A fault that says how long the commit takes of a command that wrote these jobs' rows."""
+        self.ambushes: list[Ambush] = []
+        """Faults that lie in wait for a command, and are told of each just before its execution;
+        True: it has struck, or waits no longer."""
+        self._touched: list[str] = []
+        """The jobs whose rows the command wrote that is being carried out."""
         self.checked: Counter[str] = Counter()
         """How often each law judged, steps apart."""
         self.recorder: Callable[[Step, Envelope], None] | None = None
@@ -81,8 +91,16 @@ class Server:
 
     def receive(self, envelope: Envelope) -> None:
         """A command has arrived: execute it now, or when the locks that it needs are free."""
-        if not self.down:
+        if not self.down and self._can_do(envelope.command):
             self._take(_Waiting(envelope, self._timeline.now + self._lock_timeout_ms))
+
+    def _can_do(self, command: c.Command[Any]) -> bool:
+        """Does it succeed, as far as the state of the store and of its row goes?"""
+        if self.read_only and type(command) not in READS:
+            return False
+        if isinstance(command, (c.Requeue, c.Settle)):
+            return command.job_id not in self.poisoned
+        return True
 
     def released(self) -> None:
         """A lock is free: whoever has not waited too long goes on, in the order of arrival."""
@@ -97,8 +115,14 @@ class Server:
             self._waiting = [waiting for waiting in self._waiting if waiting.until >= now]
             self._waiting.append(entry)
         else:
+            outer, self._touched = self._touched, []
             reply = self._execute_around_locks(entry.envelope)
-            self._network.answer(entry.envelope, reply)
+            touched, self._touched = self._touched, outer
+            takes = self.commit(touched) if self.commit is not None and touched else 0
+            if takes:
+                self._timeline.after(takes, self._network.answer, entry.envelope, reply)
+            else:
+                self._network.answer(entry.envelope, reply)
 
     def sweep_waits(self) -> bool:
         """Does a sweep wait for a lock?"""
@@ -113,10 +137,16 @@ class Server:
 
     def execute(self, command: c.Command[Any], envelope: Envelope) -> Any:
         """Execute one command on the pure store, judge it, and compare the store under test."""
-        if self.ambush is not None and self.ambush(command):
-            self.ambush = None
+        if self.ambushes:
+            self._spring_ambushes(command, envelope)
         decision: Decision[Any] = self._design.decide(self.pure.world, command, self.clock())
         return self.carry_out(command, decision, envelope)
+
+    def _spring_ambushes(self, command: c.Command[Any], envelope: Envelope) -> None:
+        # One that strikes may have another command executed; nobody lies in wait for that.
+        waiting, self.ambushes = self.ambushes, []
+        left = [ambush for ambush in waiting if not ambush(command, envelope)]
+        self.ambushes = [*left, *self.ambushes]
 
     def carry_out(
         self, command: c.Command[Any], decision: Decision[Any], envelope: Envelope
@@ -131,6 +161,8 @@ class Server:
             self._compare(command, decision.reply)
         self.pure.apply(decision)
         self.history.remember(step)
+        if self.commit is not None:
+            self._touched += [row.id for _, row in step.rows if row is not None]
         self._observe(step, envelope)
         return decision.reply
 
@@ -206,7 +238,7 @@ class Server:
     def _execute_around_locks(self, envelope: Envelope) -> Any:
         """Execute what the row locks leave of a command, and say what they did not."""
         command, locked = envelope.command, self.locked_rows
-        if not locked:
+        if not locked and not self.poisoned:
             return self.execute(command, envelope)
         if isinstance(command, c.Heartbeat):
             return self._beat_around_locks(command, envelope)
@@ -219,7 +251,8 @@ class Server:
         return self.execute(command, envelope)
 
     def _sweep_around_locks(self, command: c.Sweep, envelope: Envelope) -> r.Swept:
-        free = tuple(t for t in command.targets if t.job_id not in self.locked_rows)
+        stuck = self.locked_rows | self.poisoned
+        free = tuple(t for t in command.targets if t.job_id not in stuck)
         swept: r.Swept = self.execute(evolve(command, targets=free), envelope)
         answered = {answer.job_id: answer for answer in swept.answers}
         answers = tuple(

@@ -51,6 +51,8 @@ class Truth:
     steps: list[int] = field(factory=list)
     """When the store clock stepped."""
     back_steps: list[int] = field(factory=list)
+    freed: dict[str, int] = field(factory=dict)
+    """By job: until when somebody else's lock, or a fault of its row, was in a sweep's way."""
     failed_beats: dict[str, list[int]] = field(factory=dict)
     done_events: dict[str, int] = field(factory=dict)
     """By consumer: up to this number every event was handled, or made a dead letter."""
@@ -105,6 +107,7 @@ class Truth:
             for name, failed in self.failed_beats.items()
             if (kept_times := [time for time in failed if time >= before])
         }
+        self.freed = {job_id: time for job_id, time in self.freed.items() if time >= before}
 
     def shared_since(self, since: int, now: int, job_id: str) -> list[Span]:
         """The shared faults that touched this job's renewals since a time."""

@@ -23,9 +23,11 @@ def workflow_commands(report: Report) -> Iterator[str]:
         seed = totals.unequal_seed
         yield _error("unswept: not deterministic", f"Seed {seed} gave two different runs.")
     for verdict in report.designs:
-        if verdict.law is None:
+        if not verdict.caught:
             title = f"unswept: {verdict.design} was not caught"
-            yield _error(title, f"No law caught this broken design: {verdict.sentence}")
+            yield _error(
+                title, f"{verdict.law or 'No law'} caught this broken design: {verdict.sentence}"
+            )
     if owed := report.shortfall():
         yield _error("unswept: not everything was put to the test", "Never: " + "; ".join(owed))
 

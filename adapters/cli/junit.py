@@ -72,8 +72,9 @@ def _judged(report: Report, law_id: str, name: str) -> _Case:
 def _designs(report: Report) -> Iterator[_Case]:
     for verdict in report.designs:
         name = f"{verdict.design} is caught: {verdict.sentence}"
-        if verdict.law is None:
-            yield _Case(name, f"no law caught the broken design {verdict.design}", verdict.sentence)
+        if not verdict.caught:
+            said = f"{verdict.law or 'no law'} caught the broken design {verdict.design}"
+            yield _Case(name, said, verdict.sentence)
         else:
             yield _Case(name)
 
@@ -87,6 +88,9 @@ def _coverage(report: Report) -> Iterator[_Case]:
             yield _Case(mark.value, "it never happened in a whole campaign", mark.value)
         else:
             yield _Case(mark.value, skipped="it did not happen, and was not owed")
+    for each in owed:
+        if each not in set(Mark):
+            yield _Case("transitions under faults", each)
 
 
 def _suite(root: Xml.Element, name: str, cases: list[_Case], report: Report) -> None:

@@ -17,6 +17,7 @@ from unswept.adapters.cli.exit_codes import ExitCode
 from unswept.adapters.cli.explore import explore
 from unswept.adapters.cli.fleet import fleet
 from unswept.adapters.cli.merge import merge
+from unswept.adapters.cli.mutants import mutants
 from unswept.adapters.cli.prove import prove
 from unswept.adapters.cli.query import query
 from unswept.adapters.cli.scenarios import scenarios
@@ -48,6 +49,7 @@ app = typer.Typer(
 app.command()(simulate)
 app.command()(merge)
 app.command()(query)
+app.command()(mutants)
 app.command()(scenarios)
 app.command()(prove)
 app.command()(explore)

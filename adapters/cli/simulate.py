@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from attrs import evolve
 from rich.console import Console
 from rich.progress import Progress
 
@@ -22,11 +21,10 @@ from unswept.adapters.cli.simulate_options import (
     DEFAULT,
     Campaign,
     checked,
-    faults_named,
     seconds_named,
     shard_named,
 )
-from unswept.adapters.cli.simulate_report import DesignVerdict, Report, caught, print_report
+from unswept.adapters.cli.simulate_report import Report, print_report
 from unswept.adapters.cluster import on_cluster
 from unswept.adapters.traces import need_traces
 from unswept.adapters.urls import TEMPORARY, SimulatedStore, without_password
@@ -44,14 +42,14 @@ from unswept.simulations.campaign import (
 from unswept.simulations.designs import DESIGNS
 from unswept.simulations.faults import FAULTS
 from unswept.simulations.headline import Cell
+from unswept.simulations.mutants import SEEDS, Verdict, try_canary, try_designs
+from unswept.simulations.profiles import PROFILES, faults_of
 from unswept.simulations.run import Settings
 from unswept.simulations.workers import Workers
 
 if TYPE_CHECKING:
     from unswept.adapters.traces.folder import TraceFolder
 
-_DESIGN_SEEDS = 60
-"""How many seeds a broken design gets to show that it is broken."""
 _PURE = SimulatedStore("memory:")
 
 
@@ -78,7 +76,8 @@ def simulate(
         float | None, typer.Option(help="How long a gateway's job takes, on average.")
     ] = None,
     faults: Annotated[
-        str, typer.Option(help=f"all, none, or a list of: {', '.join(FAULTS)}.")
+        str,
+        typer.Option(help=f"Of the profiles {', '.join(PROFILES)}, and of: {', '.join(FAULTS)}."),
     ] = "all",
     design: Annotated[
         str, typer.Option(help=f"The design under test: {', '.join(DESIGNS)}.")
@@ -99,6 +98,13 @@ def simulate(
     time_budget: Annotated[
         str | None, typer.Option(help="Begin no more seeds after this time: 90s, 10m, 1.5h.")
     ] = None,
+    require_coverage: Annotated[
+        bool,
+        typer.Option(
+            help="Owe what must sometimes happen whatever the number of seeds, and list the empty "
+            "cells of transition x fault."
+        ),
+    ] = False,
     junit: JUNIT = None,
     github: GITHUB = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
@@ -110,11 +116,12 @@ def simulate(
     """
     campaign = checked(
         Campaign(
-            Settings(1, hours, instances, faults_named(faults), design, runners, jobs, job_minutes),
+            Settings(1, hours, instances, faults_of(faults), design, runners, jobs, job_minutes),
             without_password(store),
             seeds,
             seed,
             shard_named(shard),
+            require_coverage,
         )
     )
     budget_s = seconds_named(time_budget)
@@ -127,6 +134,7 @@ def simulate(
     totals = Totals()
     part = Part(campaign)
     ran: list[int] = []
+    canary = try_canary()
     with hands as crew, progress_bar(console) as progress:
         todo = _tasks(campaign, opener, traces)
         bar = progress.add_task(f"{design} on {campaign.store}", total=len(todo))
@@ -141,7 +149,7 @@ def simulate(
                 part.table = _headline(campaign, crew, progress)
     if traces is not None:
         traces.finish(ran)
-    report = Report(campaign, totals, tuple(part.designs), tuple(part.table))
+    report = Report(campaign, totals, tuple(part.designs), tuple(part.table), canary)
     elapsed = time.monotonic() - began
     if as_json:
         print(json.dumps({**as_json_object(report), **part.as_json()}, indent=2))
@@ -180,20 +188,12 @@ def _traces(folder: Path, store: str) -> TraceFolder:
     return traces
 
 
-def _try_broken_designs(
-    campaign: Campaign, crew: Workers, progress: Progress
-) -> list[DesignVerdict]:
+def _try_broken_designs(campaign: Campaign, crew: Workers, progress: Progress) -> list[Verdict]:
     """Each broken design runs on the pure store until a law catches it, as this harness must."""
-    verdicts = []
     names = campaign.part().of(broken_designs())
     bar = progress.add_task("broken designs", total=len(names))
-    for name in names:
-        verdict = DesignVerdict.of(name)
-        tried = evolve(campaign.settings, design=name, faults=tuple(FAULTS))
-        for outcome in run_seeds(tasks(tried, range(1, _DESIGN_SEEDS + 1), _PURE), crew):
-            found = outcome.outcome.violation
-            if found is not None:
-                verdict = caught(verdict, found.law, outcome.outcome.seed, found.offence)
+    verdicts = []
+    for verdict in try_designs(campaign.settings, names, SEEDS, crew):
         verdicts.append(verdict)
         progress.advance(bar)
     return verdicts

@@ -10,10 +10,11 @@ from typing import Any, TypeVar
 from attrs import asdict, define, evolve, field, fields
 
 from unswept.adapters.cli.simulate_options import Campaign, checked
-from unswept.adapters.cli.simulate_report import DesignVerdict, Report
+from unswept.adapters.cli.simulate_report import Report
 from unswept.core.errors import MisuseError
 from unswept.simulations.campaign import Checked, Shard, Totals, broken_designs, up_to_the_end
 from unswept.simulations.headline import Cell, cells
+from unswept.simulations.mutants import Verdict
 from unswept.simulations.run import Found, Outcome, Settings
 
 C = TypeVar("C")
@@ -33,6 +34,9 @@ def as_json_object(report: Report) -> dict[str, Any]:
         "seeds_asked": len(campaign.all_seeds()),
         **found,
         "never": totals.missing(),
+        "short": report.shortfall(),
+        "empty_cells": report.empty_cells(),
+        "canary": None if report.canary is None else asdict(report.canary),
         "designs": [asdict(verdict) for verdict in report.designs],
         "table": [asdict(cell) for cell in report.table],
     }
@@ -45,7 +49,7 @@ class Part:
 
     campaign: Campaign
     outcomes: list[Checked] = field(factory=list)
-    designs: list[DesignVerdict] = field(factory=list)
+    designs: list[Verdict] = field(factory=list)
     table: list[Cell] = field(factory=list)
 
     def keep(self, outcome: Checked) -> None:
@@ -94,7 +98,7 @@ def _part(found: dict[str, Any]) -> Part:
     return Part(
         checked(campaign),
         [Checked(_outcome(each["outcome"]), each["same"]) for each in found["outcomes"]],
-        [DesignVerdict(**verdict) for verdict in found["designs"]],
+        [_verdict(verdict) for verdict in found["designs"]],
         [Cell(**cell) for cell in found["table"]],
     )
 
@@ -102,6 +106,10 @@ def _part(found: dict[str, Any]) -> Part:
 def _outcome(found: dict[str, Any]) -> Outcome:
     violation = found["violation"]
     return _made(Outcome, {**found, "violation": violation and _made(Found, violation)})
+
+
+def _verdict(found: dict[str, Any]) -> Verdict:
+    return _made(Verdict, {**found, "found": found["found"] and _made(Found, found["found"])})
 
 
 def _made(kind: type[C], found: dict[str, Any]) -> C:

@@ -13,6 +13,7 @@ from unswept.core.errors import MisuseError
 from unswept.simulations.campaign import DEFAULT_SEEDS, Shard
 from unswept.simulations.designs import DESIGNS
 from unswept.simulations.faults import FAULTS
+from unswept.simulations.profiles import named
 from unswept.simulations.run import Settings
 
 DEFAULT: Final = Settings(seed=1)
@@ -32,6 +33,8 @@ class Campaign:
     """This one seed instead."""
     shard: Shard | None = None
     """A part of it alone."""
+    require_coverage: bool = False
+    """It owes what must sometimes happen, however small it is."""
 
     def all_seeds(self) -> list[int]:
         """The seeds of the whole campaign."""
@@ -57,15 +60,13 @@ class Campaign:
     def replay_command(self, seed: int) -> str:
         """The command that runs one seed again."""
         asked = self.settings
-        all_faults = asked.faults == tuple(FAULTS)
-        faults = "all" if all_faults else ",".join(asked.faults) or "none"
         load = "" if asked.jobs is None else f" --jobs {asked.jobs}"
         if asked.job_minutes is not None:
             load += f" --job-minutes {asked.job_minutes:g}"
         return (
             f"unswept simulate --store {shlex.quote(self.store)} --seed {seed} "
             f"--hours {asked.hours:g} --instances {asked.instances} --runners {asked.runners}"
-            f"{load} --faults {faults} --design {asked.design}"
+            f"{load} --faults {named(asked.faults)} --design {asked.design}"
         )
 
 
@@ -88,17 +89,6 @@ def checked(campaign: Campaign) -> Campaign:
         if campaign.shard is not None:
             raise MisuseError("--seed runs one seed, which --shard cannot cut into parts")
     return campaign
-
-
-def faults_named(words: str) -> tuple[str, ...]:
-    """The faults that `--faults` asks for, in their own order."""
-    names = {"all": tuple(FAULTS), "none": ()}.get(words)
-    if names is None:
-        names = tuple(name.strip() for name in words.split(","))
-    for name in names:
-        if name not in FAULTS:
-            raise MisuseError(f"--faults must be all, none or of {', '.join(FAULTS)}, got {name}")
-    return tuple(fault for fault in FAULTS if fault in names)
 
 
 def shard_named(words: str | None) -> Shard | None:

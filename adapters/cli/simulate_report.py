@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
-from attrs import define, evolve, frozen
+from attrs import frozen
 from rich.console import Console
 from rich.table import Table
 
+from unswept.adapters.cli.designs_table import add_verdict, designs_table
 from unswept.adapters.cli.exit_codes import ExitCode
 from unswept.adapters.cli.simulate_options import Campaign
+from unswept.core.lease import Kind
 from unswept.simulations.campaign import DEFAULT_SEEDS, Totals
+from unswept.simulations.coverage import IMPOSSIBLE, empty_cells, thin
 from unswept.simulations.designs import DESIGNS
 from unswept.simulations.faults import FAULTS
 from unswept.simulations.headline import PROFILES, Cell
+from unswept.simulations.mutants import Verdict
 from unswept.simulations.run import Found
 from unswept.spec.laws import LAWS, Judges
-
-
-@define
-class DesignVerdict:
-    """What became of a broken design."""
-
-    design: str
-    sentence: str
-    law: str | None
-    seed: int | None
-    offence: str | None
-
-    @classmethod
-    def of(cls, design: str) -> DesignVerdict:
-        """Nothing has caught it yet."""
-        return cls(design, DESIGNS[design].sentence, None, None, None)
 
 
 @frozen
@@ -38,9 +26,11 @@ class Report:
 
     campaign: Campaign
     totals: Totals
-    designs: tuple[DesignVerdict, ...] = ()
+    designs: tuple[Verdict, ...] = ()
     table: tuple[Cell, ...] = ()
     """The headline table; empty where the campaign is too small for it."""
+    canary: Verdict | None = None
+    """The design that fails on purpose; the shards of a campaign have each tried it."""
 
     @property
     def code(self) -> ExitCode:
@@ -49,15 +39,24 @@ class Report:
             return ExitCode.REFUTED
         if self.totals.unequal_seed is not None:
             return ExitCode.NOT_DETERMINISTIC
-        if any(verdict.law is None for verdict in self.designs):
+        if not all(verdict.caught for verdict in self.designs):
             return ExitCode.COVERAGE_SHORT
         return ExitCode.COVERAGE_SHORT if self.shortfall() else ExitCode.HELD
 
     def shortfall(self) -> list[str]:
         """What a whole campaign owes and did not show."""
-        whole = self.campaign.is_whole() and self.campaign.shard is None
-        enough = whole and self.totals.seeds >= DEFAULT_SEEDS
-        return self.totals.missing() if enough else []
+        if self.campaign.shard is not None:
+            return []
+        enough = self.campaign.is_whole() and self.totals.seeds >= DEFAULT_SEEDS
+        if not enough and not self.campaign.require_coverage:
+            return []
+        return self.totals.missing() + thin(self.totals.coverage, self.campaign.settings.faults)
+
+    def empty_cells(self) -> list[str]:
+        """The cells of transition x fault in which nothing happened, where that is asked for."""
+        if not self.campaign.require_coverage and not self.shortfall():
+            return []
+        return empty_cells(self.totals.coverage, self.campaign.settings.faults)
 
     @property
     def verdict(self) -> str:
@@ -115,6 +114,7 @@ def print_report(console: Console, report: Report, elapsed_s: float | None = Non
         _print_violation(console, report)
     _print_counts(console, "Faults injected", totals.faults)
     _print_counts(console, "What must sometimes happen", totals.sometimes, totals.missing())
+    _print_coverage(console, report)
     _print_laws(console, totals)
     if report.designs:
         _print_designs(console, report)
@@ -122,6 +122,8 @@ def print_report(console: Console, report: Report, elapsed_s: float | None = Non
         console.print(_headline(report.table))
     took = "" if elapsed_s is None else f", in {elapsed_s:.1f} s"
     console.print(f"{report.counted}{took}", soft_wrap=True)
+    if report.canary is not None:
+        console.print(f"The canary {report.canary.design} was caught by {report.canary.law}.")
     if report.campaign.shard is not None:
         console.print("What must sometimes happen is owed by all shards: see unswept merge.")
     console.print(f"[bold]{report.verdict}[/bold]")
@@ -156,6 +158,17 @@ def _print_counts(
     console.print(table)
 
 
+def _print_coverage(console: Console, report: Report) -> None:
+    """How full the matrix of transition x fault is, and its empty cells where that matters."""
+    faults = report.campaign.settings.faults
+    met, cells = len(report.totals.coverage), len(faults) * len(Kind) - len(IMPOSSIBLE)
+    console.print(f"{met} of {cells} cells of transition x fault were met.", highlight=False)
+    for owed in thin(report.totals.coverage, faults) if report.shortfall() else ():
+        console.print(f"  [yellow]too few[/yellow]  {owed}", highlight=False)
+    for name in report.empty_cells():
+        console.print(f"  [yellow]empty[/yellow]  {name}", highlight=False)
+
+
 def _print_laws(console: Console, totals: Totals) -> None:
     table = Table(title="Laws checked", title_justify="left", box=None)
     table.add_column("law")
@@ -169,16 +182,10 @@ def _print_laws(console: Console, totals: Totals) -> None:
 
 def _print_designs(console: Console, report: Report) -> None:
     design, totals = report.campaign.settings.design, report.totals
-    table = Table(title="Designs under test", title_justify="left", box=None)
-    for heading in ("design", "caught by", "seed", "what it does, and how it fails"):
-        table.add_column(heading)
+    table = designs_table()
     table.add_row(design, "held", f"1-{totals.seeds}", DESIGNS[design].sentence)
     for verdict in report.designs:
-        if verdict.law is None:
-            table.add_row(verdict.design, "[red]nothing[/red]", "", verdict.sentence)
-        else:
-            said = f"{verdict.sentence} {verdict.offence}."
-            table.add_row(verdict.design, verdict.law, str(verdict.seed), said)
+        add_verdict(table, verdict)
     console.print(table)
 
 
@@ -198,8 +205,3 @@ def _headline(cells: tuple[Cell, ...]) -> Table:
     for design, counts in by_design(cells).items():
         table.add_row(design, *(str(counts.get(profile, "")) for profile in PROFILES))
     return table
-
-
-def caught(verdict: DesignVerdict, law: str, seed: int, offence: str) -> DesignVerdict:
-    """A law has caught it."""
-    return evolve(verdict, law=law, seed=seed, offence=offence)

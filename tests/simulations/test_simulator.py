@@ -8,27 +8,12 @@ from contextlib import contextmanager
 import pytest
 
 from unswept.core.commands import Store
-from unswept.simulations.campaign import Totals, broken_designs, run_seed, run_seeds, tasks
+from unswept.simulations.campaign import Totals, run_seed, run_seeds, tasks
 from unswept.simulations.faults import FAULTS
 from unswept.simulations.marks import Mark
 from unswept.simulations.run import Outcome, Run, Settings
 from unswept.simulations.timeline import HostClock, StoreClock, Timeline
 from unswept.simulations.workers import processes
-
-CAUGHT_BY = {
-    "blanket-sweep": {"L1", "L2"},
-    "single-observation": {"L12"},
-    "slow-heart": {"L12"},
-    "blind-heart": {"L12"},
-    "lock-blind": {"L12"},
-    "deadline-deaf": {"F3"},
-    "cancel-blind": {"F1"},
-    "double-claim": {"L5"},
-    "epoch-blind": {"L3"},
-    "forgetful": {"L6"},
-    "endless-requeue": {"F2"},
-    "early-acknowledgement": {"F4"},
-}
 
 
 @contextmanager
@@ -38,14 +23,6 @@ def pure(clock: StoreClock, seed: int) -> Iterator[Store | None]:
 
 def outcome(**settings: object) -> Outcome:
     return run_seed(Settings(**settings), pure)  # type: ignore[arg-type]
-
-
-def first_caught(design: str, seeds: int = 20) -> Outcome:
-    for seed in range(1, seeds + 1):
-        found = outcome(seed=seed, design=design)
-        if found.violation is not None:
-            return found
-    pytest.fail(f"{design} was not caught in {seeds} seeds")
 
 
 def test_a_seed_gives_the_same_run_twice() -> None:
@@ -107,21 +84,6 @@ def test_each_fault_alone_strikes_and_is_survived(fault: str) -> None:
     assert sum(alone.faults.values()) > 0
 
 
-@pytest.mark.parametrize("design", broken_designs())
-def test_a_broken_design_is_caught(design: str) -> None:
-    """Each broken design breaks the law that it should, and its seed shows it again."""
-    caught = first_caught(design)
-    assert caught.violation is not None
-    assert caught.violation.law in CAUGHT_BY[design]
-    assert "VIOLATION" in caught.violation.last_lines[-1]
-    assert outcome(seed=caught.seed, design=design).digest == caught.digest
-
-
-def test_every_broken_design_has_its_law() -> None:
-    """A new broken design must say here which law catches it."""
-    assert set(CAUGHT_BY) == set(broken_designs())
-
-
 def test_the_order_of_outcomes_does_not_depend_on_the_workers() -> None:
     """Two processes report the same outcomes in the same order as one."""
     todo = tasks(Settings(seed=1, hours=0.2), (1, 2, 3), pure)
@@ -164,7 +126,7 @@ def test_a_run_keeps_nothing_of_what_is_over() -> None:
         assert len(watched.stamps) <= len(living[name].tasks) + 20
         assert len(watched.beats) <= 400
     evicted_lately = 50
-    for kept in (run._unlocked, run._stamped, run.network.completions, run.server.history.stamps):
+    for kept in (run.truth.freed, run._stamped, run.network.completions, run.server.history.stamps):
         assert len(kept) <= len(jobs) + evicted_lately
     assert len(run.truth.own) + len(run.truth.failed_beats) <= 40
     assert len(run.truth.shared) <= 200
