@@ -1,0 +1,131 @@
+// Draws one lane: what everybody shares, an instance, or a job.
+
+const LANE = 28;
+
+/** Draws the items of one mark that lie in view; of many on one pixel, the first. */
+function eachInView(lane, mark, scale, draw) {
+  const values = lane.marks.get(mark) ?? [];
+  let last = -Infinity;
+  for (let i = firstFrom(values, scale.from - 8 * scale.grain); i < values.length; i += 1) {
+    const x = scale.x(values[i].at);
+    if (values[i].at > scale.to + 8 * scale.grain) break;
+    if (x - last < 1) continue;
+    last = x;
+    draw(x, values[i]);
+  }
+}
+
+/** The stretch of a span that lies in view, as x and width; null if none does. */
+function stretch(scale, begins, ends) {
+  if (ends < scale.from || begins > scale.to) return null;
+  const x = Math.max(scale.x(begins), scale.left - 4);
+  return { x, width: Math.max(Math.min(scale.x(ends), scale.left + scale.width + 4) - x, 0) };
+}
+
+function drawShared(painter, lane, scale, y, colours) {
+  let free = -Infinity;
+  for (const band of lane.bands) {
+    const seen = stretch(scale, band.begins, band.ends);
+    if (!seen) continue;
+    const width = Math.max(seen.width, 2);
+    painter.rect(seen.x, y + 6, width, 16, { fill: colours.fault, radius: 2 });
+    const words = fitted(band.name, Math.max(width - 8, 0));
+    if (words && seen.x >= free) {
+      painter.text(seen.x + 4, y + 18, words, { fill: colours.faultInk, size: 11 });
+      free = seen.x + width;
+    }
+  }
+  for (const step of lane.steps) {
+    if (step.at < scale.from || step.at > scale.to) continue;
+    const x = scale.x(step.at);
+    sightMark(painter, x, y + 14, colours.panel, colours.faultInk);
+    const words = `clock ${signed(step.by)}`;
+    if (x + 8 >= free) {
+      painter.text(x + 8, y + 18, words, { fill: colours.faultInk, size: 11 });
+      free = x + 14 + words.length * 6.4;
+    }
+  }
+}
+
+function drawInstance(painter, lane, scale, y, colours) {
+  for (const [begins, ends] of lane.lives) {
+    const seen = stretch(scale, begins, ends);
+    if (seen) painter.rect(seen.x, y + 10, seen.width, 9, { fill: colours.life, radius: 2 });
+  }
+  for (const [begins, ends, phase] of lane.phases) {
+    const seen = phase === "steady" ? null : stretch(scale, begins, ends);
+    if (!seen) continue;
+    painter.rect(seen.x, y + 10, Math.max(seen.width, 1), 9, { fill: colours.phases[phase] ?? colours.muted });
+  }
+  for (const [begins, ends] of lane.stills) {
+    const seen = stretch(scale, begins, ends);
+    if (seen) hatch(painter, seen.x, y + 8, Math.max(seen.width, 2), 13, colours.ink, 4);
+  }
+  drawOwnBands(painter, lane, scale, y, colours);
+  eachInView(lane, "beat", scale, (x) => painter.line(x, y + 4, x, y + 10, { stroke: colours.beat, width: 1.2 }));
+  eachInView(lane, "other", scale, (x) => painter.line(x, y + 20, x, y + 23, { stroke: colours.muted }));
+  eachInView(lane, "sweep", scale, (x) => sweepMark(painter, x, y + 1, colours.sweep));
+  eachInView(lane, "suspected", scale, (x) => sightMark(painter, x, y + 14, colours.suspect, colours.panel));
+  eachInView(lane, "life", scale, (x, { event }) => drawLife(painter, event, x, y, colours));
+}
+
+function drawLife(painter, event, x, y, colours) {
+  if (event === "boots") painter.circle(x, y + 14, 4, { fill: colours.panel, stroke: colours.ink });
+  else if (event === "killed") crossMark(painter, x, y + 14, colours.sweep);
+  else if (event === "drains" || event === "stopped") painter.rect(x - 3.5, y + 10.5, 7, 7, { fill: colours.ink });
+}
+
+function drawOwnBands(painter, lane, scale, y, colours) {
+  for (const band of lane.bands) {
+    const seen = stretch(scale, band.begins, band.ends);
+    if (!seen) continue;
+    const width = Math.max(seen.width, 2);
+    painter.rect(seen.x, y + 2, width, LANE - 4, { fill: colours.ownFault });
+    hatch(painter, seen.x, y + 2, width, LANE - 4, colours.ownFaultLine, 7);
+    const words = fitted(band.name, width - 8, 10);
+    if (words) painter.text(seen.x + 4, y + LANE - 4, words, { fill: colours.faultInk, size: 10 });
+  }
+}
+
+const ENDED = new Set(["completed", "failed", "canceled", "expired"]);
+
+function drawJob(painter, lane, scale, y, colours) {
+  drawOwnBands(painter, lane, scale, y, colours);
+  for (const bar of lane.bars) {
+    const seen = stretch(scale, bar.begins, bar.ends);
+    if (seen) drawBar(painter, bar, seen, scale, y, colours);
+  }
+  for (const { deadline, outlived } of lane.stamps) {
+    if (outlived && deadline >= scale.from && deadline <= scale.to)
+      deadlineMark(painter, scale.x(deadline), y + 3, 22, colours.deadline);
+  }
+  eachInView(lane, "renew", scale, (x) => painter.line(x, y + 17, x, y + 22, { stroke: colours.beat, width: 1.2 }));
+  for (const sight of ["suspected", "confirmed"])
+    eachInView(lane, sight, scale, (x) => sightMark(painter, x, y + 14, colours.suspect, colours.deadline));
+  eachInView(lane, "dropped", scale, (x) => sightMark(painter, x, y + 14, colours.panel, colours.deadline));
+  eachInView(lane, "delay", scale, (x) => painter.circle(x, y + 4, 3, { fill: colours.suspect }));
+  eachInView(lane, "heal", scale, (x) => healMark(painter, x, y + 19, colours.statuses.completed));
+  eachInView(lane, "orphan", scale, (x) => sweepMark(painter, x, y, colours.sweep));
+}
+
+function drawBar(painter, bar, { x, width }, scale, y, colours) {
+  const colour = colours.statuses[bar.status] ?? colours.muted;
+  if (ENDED.has(bar.status)) {
+    painter.line(x, y + 14, x + width, y + 14, { stroke: colour, width: 1.5 });
+    if (bar.begins >= scale.from) {
+      if (bar.status === "completed") painter.circle(scale.x(bar.begins), y + 14, 4, { fill: colour });
+      else crossMark(painter, scale.x(bar.begins), y + 14, colour);
+    }
+    const words = fitted(bar.status, width - 16, 10);
+    if (words === bar.status && bar.begins >= scale.from)
+      painter.text(scale.x(bar.begins) + 9, y + 11, words, { fill: colours.muted, size: 10 });
+    return;
+  }
+  const waits = bar.owner === null;
+  const box = waits ? [x, y + 11, Math.max(width, 1), 6] : [x, y + 6, Math.max(width, 1), 16];
+  const outline = bar.status === "queued" ? colours.barLine : null;
+  painter.rect(...box, { fill: colour, stroke: width > 2 ? outline : null, radius: 3 });
+  if (bar.status === "orphaned") hatch(painter, ...box, colours.orphanLine);
+  const words = fitted(waits ? "" : `${bar.owner} · epoch ${bar.epoch}`, width - 10, 10.5);
+  if (words) painter.text(x + 5, y + 16.5, words, { fill: colours.barInk, size: 10.5, weight: 500 });
+}

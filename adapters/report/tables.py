@@ -1,0 +1,115 @@
+"""The page's tables, as HTML that stands without any script."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from html import escape
+from typing import Any
+
+from unswept.adapters.report.reading import Listed
+from unswept.simulations.faults import FAULTS
+from unswept.simulations.marks import Mark
+from unswept.spec.laws import LAWS, Judges
+
+Cell = str | int | None
+"""A word, a count, or nothing."""
+
+
+def laws(checked: Mapping[str, int], broken: str | None) -> str:
+    """Every law that a run can judge, and how often it did."""
+    rows = []
+    for law in LAWS:
+        if law.judges is Judges.CODE:
+            continue
+        said = "broken" if law.id == broken else None
+        rows.append(_row((law.id, checked.get(law.id, 0), law.sentence), law.id == broken, said))
+    return _table("Laws", ("law", "judged", "what it says"), rows)
+
+
+def faults(counts: Mapping[str, int]) -> str:
+    """What befell the run."""
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    rows = [
+        _row((name, count, FAULTS[name].story if name in FAULTS else ""))
+        for name, count in ordered
+        if count
+    ]
+    return _table("Faults", ("fault", "times", "what it is"), rows)
+
+
+def marks(counts: Mapping[str, int]) -> str:
+    """What must sometimes happen: what did in this run, and what did not."""
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    table = _table(
+        "What must sometimes happen",
+        ("what", "times"),
+        [_row((name, count)) for name, count in ordered if count],
+    )
+    never = [mark.value for mark in Mark if not counts.get(mark.value)]
+    listed = "".join(f"<li>{escape(name)}</li>" for name in never)
+    return (
+        f"{table}<details><summary>{len(never)} that did not happen in this run; a campaign owes "
+        f"them, not every run</summary><ul>{listed}</ul></details>"
+    )
+
+
+def runs(listed: Iterable[Listed], shown: int) -> str:
+    """The runs that lie in one folder."""
+    rows = [
+        _row(
+            (f"seed {each.seed}", each.law or "held", each.file.name),
+            each.law is not None,
+            "shown here" if each.seed == shown else None,
+        )
+        for each in listed
+    ]
+    return _table("Runs in this folder", ("seed", "broken law", "trace"), rows)
+
+
+def designs(campaign: Mapping[str, Any]) -> str:
+    """Which law caught which design, with which seed."""
+    rows = [
+        _row(
+            (
+                found["design"],
+                found["law"] or "nothing",
+                "" if found["seed"] is None else str(found["seed"]),
+                f"{found['sentence']} {found['offence'] or ''}".strip(),
+            ),
+            found["law"] is None,
+        )
+        for found in campaign["designs"]
+    ]
+    own = campaign["settings"]["design"]
+    verdict = "held" if campaign["violation"] is None else campaign["violation"]["law"]
+    head = (own, verdict, f"{campaign['seeds']} seeds", "The design of this campaign.")
+    headings = ("design", "caught by", "seed", "what it does, and how it fails")
+    return _table("Designs under test", headings, [_row(head), *rows])
+
+
+def _row(cells: tuple[Cell, ...], marked: bool = False, badge: str | None = None) -> str:
+    first, *rest = cells
+    kind = "bad" if marked else "good"
+    said = f' <span class="badge {kind}">{escape(badge)}</span>' if badge else ""
+    told = f'<th scope="row">{escape(str(first))}{said}</th>' + "".join(map(_cell, rest))
+    return f'<tr class="broken">{told}</tr>' if marked else f"<tr>{told}</tr>"
+
+
+def _cell(cell: Cell) -> str:
+    if isinstance(cell, int):
+        return f'<td class="number">{cell:,}</td>'
+    return f"<td>{escape(cell or '')}</td>"
+
+
+def _table(caption: str, headings: tuple[str, ...], rows: list[str]) -> str:
+    if not rows:
+        return '<p class="muted">None.</p>'
+    numbers = {"judged", "times"}
+    head = "".join(
+        f'<th scope="col"{" class=number" if name in numbers else ""}>{name}</th>'
+        for name in headings
+    )
+    return (
+        f'<div class="table" role="region" aria-label="{escape(caption)}" tabindex="0"><table>'
+        f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+    )

@@ -1,0 +1,35 @@
+"""How times and verdicts are worded in pictures."""
+
+from __future__ import annotations
+
+from unswept.adapters.report.reading import Trace
+
+_SECOND = 1_000
+_MINUTE = 60 * _SECOND
+_HOUR = 60 * _MINUTE
+
+
+def clock(ms: int) -> str:
+    """A simulated time, as 0:04:30.150."""
+    hours, rest = divmod(ms, _HOUR)
+    minutes, rest = divmod(rest, _MINUTE)
+    return f"{hours}:{minutes:02}:{rest // _SECOND:02}.{rest % _SECOND:03}"
+
+
+def span(ms: int) -> str:
+    """A length of time in its greatest fitting unit, as 6.7 min."""
+    size = abs(ms)
+    if size >= _HOUR:
+        return f"{ms / _HOUR:.3g} h"
+    if size >= _MINUTE:
+        return f"{ms / _MINUTE:.3g} min"
+    return f"{ms / _SECOND:.3g} s" if size >= _SECOND else f"{ms} ms"
+
+
+def verdict(trace: Trace) -> tuple[str, str]:
+    """`refuted`, `held` or `undetermined`, and what a person is told."""
+    if trace.violation is not None:
+        return "refuted", f"{trace.violation['law']} was broken"
+    if trace.end is None:
+        return "undetermined", "The trace ends before its run does"
+    return "held", "Every law held: no heartbeated job was swept"
