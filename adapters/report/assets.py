@@ -1,4 +1,4 @@
-"""The page's own parts: style sheet, scripts and template, as they are shipped beside this module."""
+"""The page's own parts: style sheet, scripts and template, as they are shipped with it."""
 
 from __future__ import annotations
 

@@ -196,9 +196,7 @@ def _instance(name: str, lines: list[Line], ends: int) -> InstanceLane:
     return lane
 
 
-def _close(
-    lane: InstanceLane, phase: tuple[int, str] | None, still: int | None, at: int
-) -> None:
+def _close(lane: InstanceLane, phase: tuple[int, str] | None, still: int | None, at: int) -> None:
     if phase is not None:
         lane.phases.append((phase[0], at, phase[1]))
     if still is not None:

@@ -12,7 +12,7 @@ from unswept.adapters.report import assets, tables
 from unswept.adapters.report.packing import packed
 from unswept.adapters.report.picture import Picture
 from unswept.adapters.report.reading import Listed, Trace
-from unswept.adapters.report.words import clock, span, verdict
+from unswept.adapters.report.words import clock, verdict
 from unswept.spec.laws import BY_ID
 
 _PILLS = {"held": "Held", "refuted": "Law broken", "undetermined": "Undetermined"}
@@ -79,27 +79,21 @@ def _facts(subject: Subject) -> str:
     settings = dict(run["settings"])
     told = {
         "seed": run["seed"],
-        "design": settings.get("design"),
-        "simulated time": f"{clock(picture.ends)} ({span(picture.ends)})",
+        "design": settings.pop("design", None),
+        "simulated time": clock(picture.ends),
         "commands": f"{end.get('commands', len(picture.commands)):,}",
         "jobs": f"{len(picture.jobs):,}",
         "live jobs swept": end.get("live_jobs_swept"),
-        "gateways": settings.get("instances"),
-        "runners": settings.get("runners"),
+        "gateways": settings.pop("instances", None),
+        "runners": settings.pop("runners", None),
         "store": run["store"],
         "version": run["version"],
         "digest": end.get("digest"),
     }
-    if picture.violation is not None:
-        told["broken at"] = clock(picture.violation.at)
-    shown = {"seed", "design", "instances", "runners", "faults"}
-    told |= {name: value for name, value in settings.items() if name not in shown}
-    wide = {"faults": ", ".join(settings.get("faults", ())) or "none"}
-    cells = "".join(
-        _fact(name.replace("_", " "), _worded(value)) for name, value in told.items() if value is not None
-    )
-    cells += "".join(_fact(name, value, "wide") for name, value in wide.items())
-    return f'<dl class="facts">{cells}</dl>{_replay(subject.replay)}'
+    faults = settings.pop("faults", ())
+    told |= {name: value for name, value in settings.items() if name not in ("seed", "hours")}
+    cells = "".join(_fact(name, value) for name, value in told.items() if value is not None)
+    return f'<dl class="facts">{cells}{_fact("faults", faults or "none")}</dl>{_replay(subject.replay)}'
 
 
 def _worded(value: object) -> str:
@@ -108,9 +102,10 @@ def _worded(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _fact(name: str, value: str, kind: str = "") -> str:
-    opened = f'<div class="{kind}">' if kind else "<div>"
-    return f"{opened}<dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>"
+def _fact(name: str, value: object) -> str:
+    kind = {"faults": ' class="wide"', "digest": ' class="digest"'}.get(name, "")
+    told = escape(name.replace("_", " "))
+    return f"<div{kind}><dt>{told}</dt><dd>{escape(_worded(value))}</dd></div>"
 
 
 def _replay(command: str | None) -> str:

@@ -1,4 +1,8 @@
-"""The page's tables, as HTML that stands without any script."""
+"""The page's tables, as HTML that stands without any script.
+
+Their roles are spelt out, for on a phone their rows are laid out as blocks, and a browser would
+forget that they are rows.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +17,8 @@ from unswept.spec.laws import LAWS, Judges
 
 Cell = str | int | None
 """A word, a count, or nothing."""
+_SHORT = 24
+"""Letters; longer words take a line of their own on a phone."""
 
 
 def laws(checked: Mapping[str, int], broken: str | None) -> str:
@@ -91,14 +97,16 @@ def _row(cells: tuple[Cell, ...], marked: bool = False, badge: str | None = None
     first, *rest = cells
     kind = "bad" if marked else "good"
     said = f' <span class="badge {kind}">{escape(badge)}</span>' if badge else ""
-    told = f'<th scope="row">{escape(str(first))}{said}</th>' + "".join(map(_cell, rest))
-    return f'<tr class="broken">{told}</tr>' if marked else f"<tr>{told}</tr>"
+    told = f'<th scope="row" role="rowheader">{escape(str(first))}{said}</th>'
+    told += "".join(map(_cell, rest))
+    return f'<tr role="row"{" class=broken" if marked else ""}>{told}</tr>'
 
 
 def _cell(cell: Cell) -> str:
     if isinstance(cell, int):
-        return f'<td class="number">{cell:,}</td>'
-    return f"<td>{escape(cell or '')}</td>"
+        return f'<td role="cell" class="number">{cell:,}</td>'
+    words = ' class="words"' if cell and len(cell) > _SHORT else ""
+    return f'<td role="cell"{words}>{escape(cell or "")}</td>'
 
 
 def _table(caption: str, headings: tuple[str, ...], rows: list[str]) -> str:
@@ -106,10 +114,11 @@ def _table(caption: str, headings: tuple[str, ...], rows: list[str]) -> str:
         return '<p class="muted">None.</p>'
     numbers = {"judged", "times"}
     head = "".join(
-        f'<th scope="col"{" class=number" if name in numbers else ""}>{name}</th>'
+        f'<th scope="col" role="columnheader"{" class=number" if name in numbers else ""}>{name}</th>'
         for name in headings
     )
     return (
-        f'<div class="table" role="region" aria-label="{escape(caption)}" tabindex="0"><table>'
-        f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+        f'<div class="table"><table role="table" aria-label="{escape(caption)}">'
+        f'<thead role="rowgroup"><tr role="row">{head}</tr></thead>'
+        f'<tbody role="rowgroup">{"".join(rows)}</tbody></table></div>'
     )

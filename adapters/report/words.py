@@ -16,16 +16,6 @@ def clock(ms: int) -> str:
     return f"{hours}:{minutes:02}:{rest // _SECOND:02}.{rest % _SECOND:03}"
 
 
-def span(ms: int) -> str:
-    """A length of time in its greatest fitting unit, as 6.7 min."""
-    size = abs(ms)
-    if size >= _HOUR:
-        return f"{ms / _HOUR:.3g} h"
-    if size >= _MINUTE:
-        return f"{ms / _MINUTE:.3g} min"
-    return f"{ms / _SECOND:.3g} s" if size >= _SECOND else f"{ms} ms"
-
-
 def verdict(trace: Trace) -> tuple[str, str]:
     """`refuted`, `held` or `undetermined`, and what a person is told."""
     if trace.violation is not None:

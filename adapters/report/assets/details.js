@@ -42,6 +42,10 @@ function describe(lane, item, model) {
       break;
     case "violation":
       say(`${item.violation.law} was broken`, item.violation.offence);
+      if (item.change) {
+        Object.assign(told, { row: true, before: item.change.before, after: item.change.after });
+        addCommand(add, item.change.command, model);
+      }
       break;
   }
   return told;

@@ -56,7 +56,7 @@ function drawGrid(painter, { scale, height }, colours) {
   }
 }
 
-const DRAW = { shared: drawShared, instance: drawInstance, job: drawJob };
+const DRAW = { shared: drawShared, instance: drawInstance, client: drawInstance, job: drawJob };
 
 function drawRow(painter, row, view, colours) {
   const y = AXIS + row.y - view.top;
@@ -78,8 +78,9 @@ function drawLabel(painter, row, view, colours) {
   const fill = row.lane.touched && view.model.violation ? colours.violation : colours.ink;
   painter.text(12, y + 18, fitted(row.lane.id, room, 12), { fill, size: 12, weight });
   const rest = room - row.lane.id.length * 7.4;
-  const what = row.lane.what ? fitted(row.lane.what, rest, 10) : "";
-  if (what) painter.text(view.scale.left - 8, y + 18, what, { fill: colours.muted, size: 10, anchor: "end" });
+  const { what } = row.lane;
+  if (what && fitted(what, rest, 10) === what)
+    painter.text(view.scale.left - 8, y + 18, what, { fill: colours.muted, size: 10, anchor: "end" });
 }
 
 function drawAxis(painter, { scale, width }, colours) {

@@ -27,24 +27,27 @@ function drawShared(painter, lane, scale, y, colours) {
   for (const band of lane.bands) {
     const seen = stretch(scale, band.begins, band.ends);
     if (!seen) continue;
+    if (band.begins === band.ends) {
+      painter.line(seen.x, y + 3, seen.x, y + 8, { stroke: colours.ownFaultLine, width: 2 });
+      continue;
+    }
     const width = Math.max(seen.width, 2);
-    painter.rect(seen.x, y + 6, width, 16, { fill: colours.fault, radius: 2 });
-    const words = fitted(band.name, Math.max(width - 8, 0));
-    if (words && seen.x >= free) {
-      painter.text(seen.x + 4, y + 18, words, { fill: colours.faultInk, size: 11 });
-      free = seen.x + width;
-    }
+    painter.rect(seen.x, y + 9, width, 15, { fill: colours.fault, radius: 2 });
+    const words = seen.x >= free ? fitted(band.name, width - 8) : "";
+    if (!words) continue;
+    painter.text(seen.x + 4, y + 20, words, { fill: colours.faultInk, size: 11 });
+    free = seen.x + width;
   }
-  for (const step of lane.steps) {
-    if (step.at < scale.from || step.at > scale.to) continue;
+  const steps = lane.steps.filter(({ at }) => at >= scale.from && at <= scale.to);
+  steps.forEach((step, i) => {
     const x = scale.x(step.at);
-    sightMark(painter, x, y + 14, colours.panel, colours.faultInk);
-    const words = `clock ${signed(step.by)}`;
-    if (x + 8 >= free) {
-      painter.text(x + 8, y + 18, words, { fill: colours.faultInk, size: 11 });
-      free = x + 14 + words.length * 6.4;
-    }
-  }
+    const next = i + 1 < steps.length ? scale.x(steps[i + 1].at) - 8 : scale.left + scale.width;
+    const room = next - x - 10;
+    sightMark(painter, x, y + 16, colours.panel, colours.faultInk);
+    const words = fitted(`clock ${signed(step.by)}`, room);
+    if (!words || words.endsWith("…") || x + 8 < free) return;
+    painter.text(x + 8, y + 20, words, { fill: colours.faultInk, size: 11 });
+  });
 }
 
 function drawInstance(painter, lane, scale, y, colours) {
@@ -95,11 +98,15 @@ function drawJob(painter, lane, scale, y, colours) {
     const seen = stretch(scale, bar.begins, bar.ends);
     if (seen) drawBar(painter, bar, seen, scale, y, colours);
   }
+  eachInView(lane, "renew", scale, (x) => painter.line(x, y + 18, x, y + 22, { stroke: colours.beat, width: 1.2 }));
+  for (const bar of lane.bars) {
+    const seen = stretch(scale, bar.begins, bar.ends);
+    if (seen) drawOwner(painter, bar, seen, y, colours);
+  }
   for (const { deadline, outlived } of lane.stamps) {
     if (outlived && deadline >= scale.from && deadline <= scale.to)
       deadlineMark(painter, scale.x(deadline), y + 3, 22, colours.deadline);
   }
-  eachInView(lane, "renew", scale, (x) => painter.line(x, y + 17, x, y + 22, { stroke: colours.beat, width: 1.2 }));
   for (const sight of ["suspected", "confirmed"])
     eachInView(lane, sight, scale, (x) => sightMark(painter, x, y + 14, colours.suspect, colours.deadline));
   eachInView(lane, "dropped", scale, (x) => sightMark(painter, x, y + 14, colours.panel, colours.deadline));
@@ -126,6 +133,10 @@ function drawBar(painter, bar, { x, width }, scale, y, colours) {
   const outline = bar.status === "queued" ? colours.barLine : null;
   painter.rect(...box, { fill: colour, stroke: width > 2 ? outline : null, radius: 3 });
   if (bar.status === "orphaned") hatch(painter, ...box, colours.orphanLine);
-  const words = fitted(waits ? "" : `${bar.owner} · epoch ${bar.epoch}`, width - 10, 10.5);
-  if (words) painter.text(x + 5, y + 16.5, words, { fill: colours.barInk, size: 10.5, weight: 500 });
+}
+
+function drawOwner(painter, { status, owner, epoch }, { x, width }, y, colours) {
+  if (owner === null || ENDED.has(status)) return;
+  const words = fitted(`${owner} · epoch ${epoch}`, width - 10, 10.5);
+  if (words) painter.text(x + 5, y + 15.5, words, { fill: colours.barInk, size: 10.5, weight: 500 });
 }

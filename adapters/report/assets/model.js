@@ -13,9 +13,11 @@ const STAMP = ["at", "deadline", "outlived"];
 const BAND = ["name", "begins", "ends", "on"];
 const SIGHT = ["at", "instance", "job", "epoch", "beats", "event"];
 
+const RUNS_JOBS = new Set(["gateway", "runner"]);
+
 const named = (names) => (values) => Object.fromEntries(names.map((name, i) => [name, values[i]]));
 
-/** A lane has an `id`, a `kind` (shared, instance or job) and its `items` in order of time. */
+/** A lane has an `id`, a `kind` (shared, instance, job or client) and its `items` in order of time. */
 class Model {
   constructor(packed) {
     this.ends = packed.ends;
@@ -29,7 +31,8 @@ class Model {
     const names = new Set(packed.instances.map((lane) => lane.name));
     const ids = new Set(packed.jobs.map((lane) => lane.id));
     const hosts = new Set(packed.instances.map((lane) => lane.host));
-    this.sharedBands = bands.filter(({ on }) => !names.has(on) && !ids.has(on) && !hosts.has(on));
+    const known = (on) => names.has(on) || ids.has(on) || hosts.has(on);
+    this.sharedBands = bands.filter(({ on }) => on === null || !known(on));
     const bandsOn = grouped(bands, "on");
     const sightsBy = grouped(sights, "instance");
     const sightsOf = grouped(sights, "job");
@@ -58,7 +61,7 @@ class Model {
       ...this.steps.map((step) => ({ at: step.at, kind: "step", step })),
     ];
     if (this.violation) items.push(violationItem(this.violation));
-    return { id: "everyone", kind: "shared", bands: this.sharedBands, steps: this.steps, ...arranged(items) };
+    return { id: "faults", kind: "shared", bands: this.sharedBands, steps: this.steps, ...arranged(items) };
   }
 
   /** Where `v` leads: on the lane of the job that it names, if it names one. */
@@ -68,13 +71,18 @@ class Model {
     return { lane, item: lane.items.find(({ kind }) => kind === "violation") };
   }
 
-  /** The lanes that a search leaves: instances stay, since they explain the jobs. */
+  /** The lanes that a search leaves: instances stay, since they explain the jobs, unless all the
+      jobs that a violation touches came after their end. */
   lanes(query, touchedOnly) {
     const words = query.toLowerCase().split(/\s+/).filter(Boolean);
     const jobs = this.jobs.filter(
       (job) => (!touchedOnly || job.touched) && words.every((word) => job.words.includes(word)),
     );
-    return [this.shared, ...this.instances, ...jobs];
+    const first = touchedOnly ? Math.min(...jobs.map(({ bars }) => bars[0]?.begins ?? 0)) : 0;
+    const there = ({ lives }) => !touchedOnly || !jobs.length || lives.some(([, ends]) => ends >= first);
+    const instances = this.instances.filter(there);
+    const of = (kind) => instances.filter((lane) => lane.kind === kind);
+    return [this.shared, ...of("instance"), ...jobs, ...of("client")];
   }
 }
 
@@ -88,6 +96,14 @@ function grouped(values, key) {
 }
 
 const violationItem = (violation) => ({ at: violation.at, kind: "violation", violation });
+
+/** What one moment did to a job, by all its changes: a sweep may orphan and requeue it at once. */
+function changeAt(changes, at) {
+  const there = changes.filter((change) => change.at === at);
+  if (!there.length) return null;
+  const [first, last] = [there[0], there.at(-1)];
+  return { before: first.before, after: last.after, command: last.command };
+}
 
 /** The items in order of time, and those of each mark by themselves. */
 function arranged(items) {
@@ -115,7 +131,7 @@ function instanceLane(packed, { bands, said, sights }) {
   ];
   return {
     id: packed.name,
-    kind: "instance",
+    kind: RUNS_JOBS.has(packed.kind) ? "instance" : "client",
     what: packed.kind,
     host: packed.host,
     heartbeat: packed.heartbeat_ms,
@@ -144,7 +160,7 @@ function jobLane(packed, { bands, sights, commands, violation }) {
     ...sights.map((sight) => ({ at: sight.at, kind: "sight", sight })),
     ...bands.map((band) => ({ at: band.begins, kind: "fault", band })),
   ];
-  if (violation) items.push(violationItem(violation));
+  if (violation) items.push({ ...violationItem(violation), change: changeAt(changes, violation.at) });
   const words = new Set([packed.id, ...bars.flatMap(({ status, owner }) => [status, owner ?? "nobody"])]);
   return {
     id: packed.id,

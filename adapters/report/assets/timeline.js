@@ -1,5 +1,7 @@
 // The timeline as a thing on the page: what it shows, what is chosen, and when it is drawn anew.
 
+const OVERVIEW = 34;
+
 class Timeline {
   constructor(model, parts) {
     this.model = model;
@@ -17,8 +19,8 @@ class Timeline {
 
   get view() {
     const { model, scale, rows, selected, width, height } = this;
-    const headings = { instance: "INSTANCES", job: this.jobsHeading };
-    return { model, scale, rows, selected, width, height, headings, top: this.parts.scroller.scrollTop, overviewHeight: 34 };
+    const headings = { instance: "INSTANCES", job: this.jobsHeading, client: "CLIENTS" };
+    return { model, scale, rows, selected, width, height, headings, top: this.parts.scroller.scrollTop, overviewHeight: OVERVIEW };
   }
 
   get jobsHeading() {
@@ -46,7 +48,7 @@ class Timeline {
     this.scale.left = this.width < 560 ? 64 : 132;
     this.scale.width = Math.max(this.width - this.scale.left, 1);
     fitCanvas(canvas, this.width, this.height);
-    fitCanvas(overview, this.width, 34);
+    fitCanvas(overview, this.width, OVERVIEW);
     this.redraw();
   }
 
