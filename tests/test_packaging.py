@@ -59,7 +59,7 @@ def test_wheel_tells_type_checkers_that_it_is_typed(wheel: zipfile.ZipFile) -> N
 
 
 def test_wheel_holds_every_source_file(wheel: zipfile.ZipFile) -> None:
-    """A new subfolder, a migration or a part of the report's page that pyproject.toml does not name is noticed."""
+    """Whatever pyproject.toml does not name is noticed: a subfolder, a migration, a page's part."""
     in_tree = {
         f"unswept/{file.relative_to(ROOT).as_posix()}"
         for folder in FOLDERS

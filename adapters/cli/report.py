@@ -95,7 +95,7 @@ def _campaign(file: Path) -> Mapping[str, Any]:
 
 def _replay(run: Line) -> str | None:
     """The command that runs it again; None if this version has other settings."""
-    told = {
+    told: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value
         for name, value in run["settings"].items()
     }

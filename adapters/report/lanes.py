@@ -1,4 +1,4 @@
-"""Draws one lane on a sheet: the faults, an instance, or a job. `assets/lanes.js` draws the same."""
+"""Draws one lane on a sheet: faults, an instance, or a job. `assets/lanes.js` draws the same."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from collections.abc import Iterable
 from typing import Final
 
 from unswept.adapters.report.picture import Band, Bar, InstanceLane, JobLane, Picture, Sight
+from unswept.adapters.report.shapes import fitted
 from unswept.adapters.report.sheet import Sheet
+from unswept.adapters.report.words import span
 
 LANE: Final = 28
 _ENDED: Final = frozenset({"completed", "failed", "canceled", "expired"})
@@ -26,9 +28,14 @@ def draw_faults(sheet: Sheet, picture: Picture, bands: Iterable[Band], y: float)
         sheet.box(x, y + 9, max(width, 2), 15, "fault", 2)
         if x >= free and sheet.say(x + 4, y + 20, band.name, "fault-ink", width - 8):
             free = x + width
-    for at, by in picture.steps:
-        if sheet.shows(at):
-            sheet.diamond(sheet.x(at), y + 16, "fault-ink")
+    steps = [step for step in picture.steps if sheet.shows(step[0])]
+    for (at, by), following in zip(steps, [*steps[1:], None], strict=True):
+        x = sheet.x(at)
+        sheet.diamond(x, y + 16, "fault-ink")
+        words = f"clock {'+' if by > 0 else '−'}{span(abs(by))}"
+        room = (sheet.right if following is None else sheet.x(following[0]) - 8) - x - 10
+        if x + 8 >= free and fitted(words, room, 11) == words:
+            sheet.say(x + 8, y + 20, words, "fault-ink")
 
 
 def draw_instance(

@@ -93,7 +93,8 @@ def _facts(subject: Subject) -> str:
     faults = settings.pop("faults", ())
     told |= {name: value for name, value in settings.items() if name not in ("seed", "hours")}
     cells = "".join(_fact(name, value) for name, value in told.items() if value is not None)
-    return f'<dl class="facts">{cells}{_fact("faults", faults or "none")}</dl>{_replay(subject.replay)}'
+    cells += _fact("faults", faults or "none")
+    return f'<dl class="facts">{cells}</dl>{_replay(subject.replay)}'
 
 
 def _worded(value: object) -> str:

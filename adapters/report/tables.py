@@ -114,7 +114,8 @@ def _table(caption: str, headings: tuple[str, ...], rows: list[str]) -> str:
         return '<p class="muted">None.</p>'
     numbers = {"judged", "times"}
     head = "".join(
-        f'<th scope="col" role="columnheader"{" class=number" if name in numbers else ""}>{name}</th>'
+        f'<th scope="col" role="columnheader" class="{"number" if name in numbers else ""}">'
+        f"{name}</th>"
         for name in headings
     )
     return (

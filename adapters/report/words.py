@@ -16,6 +16,14 @@ def clock(ms: int) -> str:
     return f"{hours}:{minutes:02}:{rest // _SECOND:02}.{rest % _SECOND:03}"
 
 
+def span(ms: int) -> str:
+    """A length of time in its greatest fitting unit, as 6.7 min."""
+    for size, unit in ((24 * _HOUR, "d"), (_HOUR, "h"), (_MINUTE, "min"), (_SECOND, "s")):
+        if ms >= size:
+            return f"{ms / size:.3g} {unit}"
+    return f"{ms} ms"
+
+
 def verdict(trace: Trace) -> tuple[str, str]:
     """`refuted`, `held` or `undetermined`, and what a person is told."""
     if trace.violation is not None:
