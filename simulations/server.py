@@ -71,6 +71,8 @@ class Server:
         True: it has struck."""
         self.checked: Counter[str] = Counter()
         """How often each law judged, steps apart."""
+        self.recorder: Callable[[Step, Envelope], None] | None = None
+        """Whoever writes down each step, before it is judged and made so."""
         self.commands = 0
         self._waiting: list[_Waiting] = []
         self._plans: dict[_Plan, tuple[tuple[str, Predicate], ...]] = {}
@@ -120,6 +122,8 @@ class Server:
     ) -> Any:
         """Judge what a command comes to, make it so, and compare the store under test."""
         step = self.history.step(self.pure.world, command, decision, self.clock())
+        if self.recorder is not None:
+            self.recorder(step, envelope)
         self.judge(step)
         self.commands += 1
         if self._under_test is not None:
