@@ -43,8 +43,8 @@ def compose(trace: Trace) -> Picture:
         commands=commands,
         instances=_instances(told["instance"], commands, ends),
         jobs=tuple(jobs.values()),
-        bands=_bands(told["fault"], ends),
-        steps=_steps(commands, trace.run["store_clock_ms"]),
+        bands=_bands([line for line in told["fault"] if "ms" not in line], ends),
+        steps=tuple((line["at"], line["ms"]) for line in told["fault"] if "ms" in line),
         sights=tuple(_sight(line) for line in told["sight"]),
         violation=violation,
     )
@@ -127,14 +127,14 @@ def _bars(changes: list[Change], ends: int) -> list[Bar]:
 
 
 def _standing(row: Row) -> tuple[str, str | None, int]:
-    return row["status"], row["owner"], row["epoch"]
+    return row["status"], row.get("owner"), row["epoch"]
 
 
 def _stamps(changes: list[Change], commands: list[Line], ends: int) -> list[Stamp]:
     stamps: list[Stamp] = []
     for change, following in zip(changes, [*changes[1:], None], strict=True):
         before, after = change.before, change.after
-        if after is None or after["deadline"] is None:
+        if after is None or after.get("deadline") is None:
             continue
         if before is not None and before["beats"] == after["beats"]:
             continue
@@ -219,15 +219,3 @@ def _bands(lines: list[Line], ends: int) -> tuple[Band, ...]:
             bands.append(Band(name, open_[name, on].pop(0), at, on))
     bands += [Band(name, at, ends, on) for (name, on), left in open_.items() for at in left]
     return tuple(sorted(bands, key=lambda band: (band.begins, band.ends, band.name)))
-
-
-def _steps(commands: tuple[Said, ...], store_clock: int) -> tuple[tuple[int, int], ...]:
-    """Where the store clock moved otherwise than true time, from one command to the next."""
-    steps = []
-    offset = store_clock
-    for said in commands:
-        now = said.store_at - said.at
-        if now != offset:
-            steps.append((said.at, now - offset))
-            offset = now
-    return tuple(steps)

@@ -54,14 +54,15 @@ def _job(lane: JobLane) -> dict[str, Any]:
 
 
 def _change(change: Change, known: Row | None) -> list[Any]:
-    """At, command, transition and what is new in the row (None: it is gone); and the whole row
-    before it, where that is not the row after the last change."""
+    """At, command, transition and what is new in the row; and the whole row before it, where that
+    is not the row after the last change. None: the row is gone, or the field is not set any more."""
     told: list[Any] = [change.at, change.command, change.transition, None]
     if change.after is not None:
         before = change.before or {}
+        names = [*change.after, *(before.keys() - change.after.keys())]
         told[3] = {
-            name: value
-            for name, value in change.after.items()
-            if name not in before or before[name] != value
+            name: change.after.get(name)
+            for name in sorted(names)
+            if before.get(name) != change.after.get(name)
         }
     return told if change.before == known else [*told, change.before]

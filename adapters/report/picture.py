@@ -36,7 +36,7 @@ class Change:
     at: int
     command: int
     """Its place among the commands."""
-    transition: str
+    transition: str | None
     before: Row | None
     after: Row | None
 
@@ -136,6 +136,6 @@ class Picture:
     jobs: tuple[JobLane, ...]
     bands: tuple[Band, ...]
     steps: tuple[tuple[int, int], ...]
-    """When the store clock was seen to have stepped, and by how much."""
+    """When the store clock stepped, and by how much."""
     sights: tuple[Sight, ...]
     violation: Violation | None

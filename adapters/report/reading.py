@@ -10,9 +10,8 @@ from typing import Any, Final
 from attrs import frozen
 
 from unswept.core.errors import MisuseError
+from unswept.simulations.trace import FORMAT
 
-FORMAT: Final = 1
-"""The one format of traces that this version reads."""
 _TAIL: Final = 65_536
 """Bytes at the end of a trace that hold its verdict: its last two lines."""
 

@@ -7,7 +7,7 @@ function describe(lane, item, model) {
   const say = (title, sentence) => Object.assign(told, { title, sentence });
   switch (item.kind) {
     case "change":
-      say(`${lane.id}: ${item.transition.replaceAll("_", " ")}`, changed(item));
+      say(`${lane.id}: ${(item.transition ?? item.command.verb).replaceAll("_", " ")}`, changed(item));
       Object.assign(told, { row: true, before: item.before, after: item.after });
       if (item.stamp) add("deadline", `${clock(item.stamp.deadline)}${item.stamp.outlived ? ", not renewed in time" : ""}`);
       addCommand(add, item.command, model);
@@ -30,7 +30,7 @@ function describe(lane, item, model) {
       break;
     }
     case "step":
-      say(`store clock steps ${signed(item.step.by)}`, "Seen at the first command after it.");
+      say(`store clock steps ${signed(item.step.by)}`, "Every lease is judged by the new time.");
       break;
     case "life":
       say(`${lane.id} ${item.event.replaceAll("_", " ")}`, `${lane.what} on ${lane.host ?? "a host of its own"}`);
@@ -68,7 +68,7 @@ function addCommand(add, command, model) {
 
 /** Names of a row's fields: those that the change moved, and the others. */
 function fields({ before, after }) {
-  const names = Object.keys(after ?? before ?? {});
+  const names = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])];
   const moved = names.filter((name) => JSON.stringify(before?.[name] ?? null) !== JSON.stringify(after?.[name] ?? null));
   return { moved, still: names.filter((name) => !moved.includes(name)) };
 }

@@ -114,9 +114,9 @@ def test_two_faults_of_a_name_end_in_the_order_in_which_they_began(tmp_path: Pat
     )
 
 
-def test_a_step_of_the_store_clock_is_seen_at_the_next_command(picture: Picture) -> None:
-    """It is told by how much it stepped."""
-    assert picture.steps == ((60_000, STEP),)
+def test_a_step_of_the_store_clock_is_no_band(picture: Picture) -> None:
+    """It is told when it stepped, and by how much."""
+    assert picture.steps == ((55_000, STEP),)
     assert picture.store_clock == STORE_CLOCK
 
 

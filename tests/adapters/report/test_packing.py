@@ -28,6 +28,7 @@ def replayed(changes: list[list[Line]]) -> list[tuple[Line | None, Line | None]]
     for _, _, _, news, *known in changes:
         before = known[0] if known else row
         row = None if news is None else {**(before or {}), **news}
+        row = row and {name: value for name, value in row.items() if value is not None}
         rows.append((before, row))
     return rows
 

@@ -20,21 +20,26 @@ from unswept.spec.laws import BY_ID
 
 
 class Elements(HTMLParser):
-    """Every element of a page with its attributes, and the text of scripts and styles."""
+    """Every element of a page with its attributes, and the text of the last of each kind."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
         self.found: list[tuple[str, dict[str, str | None]]] = []
         self.raw: dict[str, str] = {}
+        self.inside = ""
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.found.append((tag, dict(attrs)))
+        self.raw[tag] = ""
+        self.inside = tag
 
     def handle_data(self, data: str) -> None:
-        tag = self.found[-1][0] if self.found else ""
-        if tag in ("script", "style"):
-            self.raw[tag] = data
+        if self.inside:
+            self.raw[self.inside] += data
+
+    def handle_endtag(self, tag: str) -> None:
+        self.inside = ""
 
     def all(self, tag: str) -> list[dict[str, str | None]]:
         return [attributes for name, attributes in self.found if name == tag]
@@ -88,7 +93,9 @@ def test_nothing_in_the_page_leads_elsewhere(tmp_path: Path) -> None:
         target = attributes.get("href") or ""
         assert target.startswith(("#", "data:")) or not target
     assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", text)
-    assert not re.search(r"@import|\burl\((?!#)|\bfetch\(|XMLHttpRequest|\bimport\b", assets.script())
+    assert not re.search(
+        r"@import|\burl\((?!#)|\bfetch\(|XMLHttpRequest|\bimport\b", assets.script()
+    )
     (policy,) = (
         each["content"]
         for each in elements.all("meta")

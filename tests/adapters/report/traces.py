@@ -32,8 +32,13 @@ def row(**changes: Any) -> Line:
 
 FIRST = row()
 RENEWED = row(beats=2, deadline=STORE_CLOCK + 110_000, beat_at=STORE_CLOCK + 20_000)
-ORPHANED = {**RENEWED, "status": "orphaned", "deadline": None}
-QUEUED = {**ORPHANED, "status": "queued", "owner": None, "epoch": 2}
+ORPHANED = {name: value for name, value in RENEWED.items() if name != "deadline"} | {
+    "status": "orphaned"
+}
+QUEUED = {name: value for name, value in ORPHANED.items() if name != "owner"} | {
+    "status": "queued",
+    "epoch": 2,
+}
 
 
 def command(n: int, at: int, sender: str, verb: str, **more: Any) -> Line:
@@ -100,6 +105,7 @@ def lines(seed: int = 7, violated: bool = True) -> list[Line]:
         instance(41_000, "a", "goes_on"),
         fault(41_000, "stall", "ends", "a"),
         fault(50_000, "row-lock", "begins", JOB),
+        {**fault(55_000, "store-clock", "strikes"), "ms": STEP},
         command(
             3,
             60_000,
