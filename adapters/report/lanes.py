@@ -28,13 +28,12 @@ def draw_faults(sheet: Sheet, picture: Picture, bands: Iterable[Band], y: float)
         sheet.box(x, y + 9, max(width, 2), 15, "fault", 2)
         if x >= free and sheet.say(x + 4, y + 20, band.name, "fault-ink", width - 8):
             free = x + width
-    steps = [step for step in picture.steps if sheet.shows(step[0])]
-    for (at, by), following in zip(steps, [*steps[1:], None], strict=True):
-        x = sheet.x(at)
+    steps = [(sheet.x(at), by) for at, by in picture.steps if sheet.shows(at)]
+    ends = [*(x - 8 for x, _ in steps[1:]), sheet.right]
+    for (x, by), end in zip(steps, ends, strict=False):
         sheet.diamond(x, y + 16, "fault-ink")
         words = f"clock {'+' if by > 0 else '−'}{span(abs(by))}"
-        room = (sheet.right if following is None else sheet.x(following[0]) - 8) - x - 10
-        if x + 8 >= free and fitted(words, room, 11) == words:
+        if x + 8 >= free and fitted(words, end - x - 10, 11) == words:
             sheet.say(x + 8, y + 20, words, "fault-ink")
 
 

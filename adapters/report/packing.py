@@ -55,7 +55,7 @@ def _job(lane: JobLane) -> dict[str, Any]:
 
 def _change(change: Change, known: Row | None) -> list[Any]:
     """At, command, transition and what is new in the row; and the whole row before it, where that
-    is not the row after the last change. None: the row is gone, or the field is not set any more."""
+    is not the row after the last change. None: the row is gone, or the field is set no more."""
     told: list[Any] = [change.at, change.command, change.transition, None]
     if change.after is not None:
         before = change.before or {}

@@ -41,6 +41,12 @@ def test_a_run_that_held_is_drawn_whole(tmp_path: Path) -> None:
     assert "L12" not in told
 
 
+def test_a_run_in_which_nothing_happened_is_drawn(tmp_path: Path) -> None:
+    """No instance, no job, no fault: the axis alone."""
+    head, *_, end = lines(violated=False)
+    assert {"faults", "INSTANCES", "JOBS"} <= words(drawing_of(tmp_path, [head, end]))
+
+
 def test_more_jobs_than_can_be_read_are_counted(tmp_path: Path) -> None:
     """The picture says how many it leaves out."""
     told = lines(violated=False)

@@ -6,6 +6,7 @@ import gzip
 import json
 from base64 import b64decode
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,10 +22,10 @@ def picture(tmp_path: Path) -> Picture:
     return compose(read(write(tmp_path / "run.jsonl", lines())))
 
 
-def replayed(changes: list[list[Line]]) -> list[tuple[Line | None, Line | None]]:
+def replayed(changes: list[list[Any]]) -> list[tuple[Line | None, Line | None]]:
     """As `model.js` does it."""
     row: Line | None = None
-    rows = []
+    rows: list[tuple[Line | None, Line | None]] = []
     for _, _, _, news, *known in changes:
         before = known[0] if known else row
         row = None if news is None else {**(before or {}), **news}
