@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final
 
 from unswept.adapters.report.colours import palette
@@ -86,8 +85,8 @@ def _shared(picture: Picture) -> list[Band]:
     return [band for band in picture.bands if band.on is None or band.on not in known]
 
 
-def _on(picture: Picture, *names: str | None) -> Iterable[Band]:
-    return (band for band in picture.bands if band.on is not None and band.on in names)
+def _on(picture: Picture, *names: str | None) -> list[Band]:
+    return [band for band in picture.bands if band.on is not None and band.on in names]
 
 
 def _draw_ground(sheet: Sheet, picture: Picture, bottom: float) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from unswept.adapters.report.picture import Band, Bar, InstanceLane, JobLane, Picture, Sight
-from unswept.adapters.report.shapes import fitted
+from unswept.adapters.report.shapes import fits
 from unswept.adapters.report.sheet import Sheet
 from unswept.adapters.report.words import span
 
@@ -26,14 +26,15 @@ def draw_faults(sheet: Sheet, picture: Picture, bands: Iterable[Band], y: float)
             sheet.tick(x, y + 3, 5, "own-fault-line", 2)
             continue
         sheet.box(x, y + 9, max(width, 2), 15, "fault", 2)
-        if x >= free and sheet.say(x + 4, y + 20, band.name, "fault-ink", width - 8):
+        if x >= free and fits(band.name, width - 8, 11):
+            sheet.say(x + 4, y + 20, band.name, "fault-ink")
             free = x + width
     steps = [(sheet.x(at), by) for at, by in picture.steps if sheet.shows(at)]
     ends = [*(x - 8 for x, _ in steps[1:]), sheet.right]
     for (x, by), end in zip(steps, ends, strict=False):
         sheet.diamond(x, y + 16, "fault-ink")
         words = f"clock {'+' if by > 0 else '−'}{span(abs(by))}"
-        if x + 8 >= free and fitted(words, end - x - 10, 11) == words:
+        if x + 8 >= free and fits(words, end - x - 10, 11):
             sheet.say(x + 8, y + 20, words, "fault-ink")
 
 
@@ -59,6 +60,7 @@ def draw_instance(
     for at, event in lane.events:
         if sheet.shows(at):
             _draw_event(sheet, event, sheet.x(at), y + 14)
+    _name_bands(sheet, bands, y)
 
 
 def draw_job(
@@ -81,6 +83,7 @@ def draw_job(
         sheet.up(x, y + 19, "status-completed")
     for x in sheet.spread(_orphanings(lane)):
         sheet.down(x, y, "sweep")
+    _name_bands(sheet, bands, y)
 
 
 def _fill(sheet: Sheet, begins: int, ends: int, y: float, colour: str) -> None:
@@ -105,7 +108,15 @@ def _draw_bands(sheet: Sheet, bands: Iterable[Band], y: float) -> None:
             continue
         sheet.box(seen[0], y + 2, seen[1], LANE - 4, "own-fault")
         sheet.hatch(seen[0], y + 2, seen[1], LANE - 4, "own-fault-line")
-        sheet.say(seen[0] + 4, y + LANE - 4, band.name, "fault-ink", seen[1] - 8, 10)
+
+
+def _name_bands(sheet: Sheet, bands: Iterable[Band], y: float) -> None:
+    """Above all else on the lane, on a ground of their own."""
+    for band in bands:
+        seen = sheet.stretch(band.begins, band.ends)
+        if seen is not None and fits(band.name, seen[1] - 10, 10):
+            sheet.box(seen[0] + 3, y + LANE - 13, len(band.name) * 5.3 + 8, 12, "fault", 3)
+            sheet.say(seen[0] + 7, y + LANE - 4, band.name, "fault-ink", size=10)
 
 
 def _draw_bar(sheet: Sheet, bar: Bar, y: float) -> None:
@@ -131,8 +142,10 @@ def _draw_bar(sheet: Sheet, bar: Bar, y: float) -> None:
 def _draw_owner(sheet: Sheet, bar: Bar, y: float) -> None:
     seen = sheet.stretch(bar.begins, bar.ends)
     if seen is not None and bar.owner is not None and bar.status not in _ENDED:
-        words = f"{bar.owner} · epoch {bar.epoch}"
-        sheet.say(seen[0] + 5, y + 15.5, words, "bar-ink", seen[1] - 10, 10.5)
+        for words in (f"{bar.owner} · epoch {bar.epoch}", bar.owner):
+            if fits(words, seen[1] - 10, 10.5):
+                sheet.say(seen[0] + 5, y + 15.5, words, "bar-ink", size=10.5)
+                return
 
 
 def _moments(lane: JobLane, transition: str) -> Iterable[int]:

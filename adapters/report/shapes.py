@@ -73,9 +73,14 @@ class Drawing:
     shapes: tuple[Shape, ...]
 
 
+def fits(words: str, room: float, size: float) -> bool:
+    """Has a text room? By the width of a middling letter."""
+    return len(words) * size * 0.58 <= room
+
+
 def fitted(words: str, room: float, size: float) -> str:
-    """As much of a text as has room; nothing where not even three letters have."""
+    """A text, cut where it has no room; nothing where not even three letters have."""
     letters = int(room / (size * 0.58))
-    if len(words) <= letters:
+    if fits(words, room, size):
         return words
     return f"{words[: letters - 1]}…" if letters >= 3 else ""

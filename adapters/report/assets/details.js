@@ -66,9 +66,11 @@ function addCommand(add, command, model) {
   add("refused", command.refusal);
 }
 
+const FIRST = ["status", "owner", "epoch", "beats", "deadline"];
+
 /** Names of a row's fields: those that the change moved, and the others. */
 function fields({ before, after }) {
-  const names = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])];
+  const names = [...new Set([...FIRST, ...Object.keys(before ?? {}), ...Object.keys(after ?? {})])];
   const moved = names.filter((name) => JSON.stringify(before?.[name] ?? null) !== JSON.stringify(after?.[name] ?? null));
   return { moved, still: names.filter((name) => !moved.includes(name)) };
 }

@@ -76,10 +76,10 @@ function drawLabel(painter, row, view, colours) {
   const chosen = row.lane === view.selected?.lane;
   const weight = chosen || row.lane.touched ? 600 : 400;
   const fill = row.lane.touched && view.model.violation ? colours.violation : colours.ink;
-  painter.text(12, y + 18, fitted(row.lane.id, room, 12), { fill, size: 12, weight });
+  painter.text(12, y + 18, fitted([row.lane.id], room, 12, 3), { fill, size: 12, weight });
   const rest = room - row.lane.id.length * 7.4;
   const { what } = row.lane;
-  if (what && fitted(what, rest, 10) === what)
+  if (what && fitted([what], rest, 10, Infinity))
     painter.text(view.scale.left - 8, y + 18, what, { fill: colours.muted, size: 10, anchor: "end" });
 }
 
@@ -132,7 +132,7 @@ function drawOverview(painter, view, colours) {
   whole.width = scale.width;
   whole.fit();
   painter.rect(0, 0, width, height, { fill: colours.panel });
-  painter.text(12, height / 2 + 4, fitted("whole run", scale.left - 16, 11), { fill: colours.muted, size: 11 });
+  painter.text(12, height / 2 + 4, fitted(["whole run", "all"], scale.left - 16, 11), { fill: colours.muted, size: 11 });
   painter.clip(whole.left, 0, whole.width, height, () => {
     for (const band of model.sharedBands) {
       const seen = stretch(whole, band.begins, band.ends);

@@ -33,7 +33,7 @@ function drawShared(painter, lane, scale, y, colours) {
     }
     const width = Math.max(seen.width, 2);
     painter.rect(seen.x, y + 9, width, 15, { fill: colours.fault, radius: 2 });
-    const words = seen.x >= free ? fitted(band.name, width - 8) : "";
+    const words = seen.x >= free ? fitted([band.name], width - 8) : "";
     if (!words) continue;
     painter.text(seen.x + 4, y + 20, words, { fill: colours.faultInk, size: 11 });
     free = seen.x + width;
@@ -44,8 +44,8 @@ function drawShared(painter, lane, scale, y, colours) {
     const next = i + 1 < steps.length ? scale.x(steps[i + 1].at) - 8 : scale.left + scale.width;
     const room = next - x - 10;
     sightMark(painter, x, y + 16, colours.panel, colours.faultInk);
-    const words = fitted(`clock ${signed(step.by)}`, room);
-    if (!words || words.endsWith("…") || x + 8 < free) return;
+    const words = fitted([`clock ${signed(step.by)}`], room, 11, Infinity);
+    if (!words || x + 8 < free) return;
     painter.text(x + 8, y + 20, words, { fill: colours.faultInk, size: 11 });
   });
 }
@@ -70,6 +70,7 @@ function drawInstance(painter, lane, scale, y, colours) {
   eachInView(lane, "sweep", scale, (x) => sweepMark(painter, x, y + 1, colours.sweep));
   eachInView(lane, "suspected", scale, (x) => sightMark(painter, x, y + 14, colours.suspect, colours.panel));
   eachInView(lane, "life", scale, (x, { event }) => drawLife(painter, event, x, y, colours));
+  nameOwnBands(painter, lane, scale, y, colours);
 }
 
 function drawLife(painter, event, x, y, colours) {
@@ -85,8 +86,18 @@ function drawOwnBands(painter, lane, scale, y, colours) {
     const width = Math.max(seen.width, 2);
     painter.rect(seen.x, y + 2, width, LANE - 4, { fill: colours.ownFault });
     hatch(painter, seen.x, y + 2, width, LANE - 4, colours.ownFaultLine, 7);
-    const words = fitted(band.name, width - 8, 10);
-    if (words) painter.text(seen.x + 4, y + LANE - 4, words, { fill: colours.faultInk, size: 10 });
+  }
+}
+
+/** Above all else on the lane, on a ground of their own. */
+function nameOwnBands(painter, lane, scale, y, colours) {
+  for (const band of lane.bands) {
+    const seen = stretch(scale, band.begins, band.ends);
+    const words = seen && fitted([band.name], seen.width - 10, 10, Infinity);
+    if (!words) continue;
+    const x = Math.max(seen.x, scale.left) + 3;
+    painter.rect(x, y + LANE - 13, words.length * 5.3 + 8, 12, { fill: colours.fault, radius: 3 });
+    painter.text(x + 4, y + LANE - 4, words, { fill: colours.faultInk, size: 10 });
   }
 }
 
@@ -113,6 +124,7 @@ function drawJob(painter, lane, scale, y, colours) {
   eachInView(lane, "delay", scale, (x) => painter.circle(x, y + 4, 3, { fill: colours.suspect }));
   eachInView(lane, "heal", scale, (x) => healMark(painter, x, y + 19, colours.statuses.completed));
   eachInView(lane, "orphan", scale, (x) => sweepMark(painter, x, y, colours.sweep));
+  nameOwnBands(painter, lane, scale, y, colours);
 }
 
 function drawBar(painter, bar, { x, width }, scale, y, colours) {
@@ -123,8 +135,8 @@ function drawBar(painter, bar, { x, width }, scale, y, colours) {
       if (bar.status === "completed") painter.circle(scale.x(bar.begins), y + 14, 4, { fill: colour });
       else crossMark(painter, scale.x(bar.begins), y + 14, colour);
     }
-    const words = fitted(bar.status, width - 16, 10);
-    if (words === bar.status && bar.begins >= scale.from)
+    const words = fitted([bar.status], width - 16, 10, Infinity);
+    if (words && bar.begins >= scale.from)
       painter.text(scale.x(bar.begins) + 9, y + 11, words, { fill: colours.muted, size: 10 });
     return;
   }
@@ -137,6 +149,6 @@ function drawBar(painter, bar, { x, width }, scale, y, colours) {
 
 function drawOwner(painter, { status, owner, epoch }, { x, width }, y, colours) {
   if (owner === null || ENDED.has(status)) return;
-  const words = fitted(`${owner} · epoch ${epoch}`, width - 10, 10.5);
+  const words = fitted([`${owner} · epoch ${epoch}`, owner], width - 10, 10.5, Infinity);
   if (words) painter.text(x + 5, y + 15.5, words, { fill: colours.barInk, size: 10.5, weight: 500 });
 }

@@ -28,9 +28,10 @@ function deadlineMark(painter, x, y, height, stroke) {
   painter.polygon([[x, y], [x + 6, y + 3], [x, y + 6]], { fill: stroke });
 }
 
-/** As much of a text as has room; nothing where not even three letters have. */
-function fitted(words, room, size = 11) {
+/** The first of these texts that has room; the last one is cut, if at least `least` letters have. */
+function fitted(texts, room, size = 11, least = 7) {
   const letters = Math.floor(room / (size * 0.58));
-  if (words.length <= letters) return words;
-  return letters >= 3 ? `${words.slice(0, letters - 1)}…` : "";
+  const whole = texts.find((words) => words.length <= letters);
+  if (whole !== undefined) return whole;
+  return letters >= least ? `${texts.at(-1).slice(0, letters - 1)}…` : "";
 }
