@@ -324,16 +324,18 @@ class Run:
     def working(self, instance: Instance, job_id: str, epoch: int, requeue: RequeueRule) -> None:
         """An instance begins a step of work: law L11."""
         heard = self._watched[instance.name].stamps.get((job_id, epoch))
+        margin = instance.policy.local_margin_ms
+        now = instance.host.clock()
+        if self.trace is not None:
+            self.trace.work(
+                self.timeline.now, instance, (job_id, epoch), requeue, now, heard, margin
+            )
         if heard is None:
             raise Violation("L11", f"{instance.name} works on {job_id} without any grant")
         sent_at, ttl_ms = heard
-        margin = instance.policy.local_margin_ms
-        now = instance.host.clock()
         job = self.server.pure.world.jobs.get(job_id)
         reached = epoch if job is None else job.lease.epoch
         work = Work(instance.name, job_id, requeue, now, sent_at, ttl_ms, margin, epoch, reached)
-        if self.trace is not None:
-            self.trace.work(self.timeline.now, work)
         self._judge("L11", work)
         self._judge("F3", work)
 

@@ -6,7 +6,7 @@ Times under `at` are true milliseconds of the run; those of rows are the store c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from json import JSONEncoder
 from typing import Any, Final, Protocol
 
@@ -16,12 +16,14 @@ from unswept.core import commands as c
 from unswept.core import replies as r
 from unswept.core.heart import Phase
 from unswept.core.job import Job
+from unswept.core.lease import RequeueRule
 from unswept.core.policy import LeasePolicy
 from unswept.core.sweeper import Suspicion
+from unswept.core.units import MonoMs, Ms
 from unswept.core.values import Event
 from unswept.simulations.commands_json import Fields, command_fields, reply_fields, verb_of
 from unswept.simulations.transcript import said
-from unswept.spec.observations import Delivery, Send, Step, Work
+from unswept.spec.observations import Delivery, Send, Step
 
 FORMAT: Final = 1
 """Grows when a reader of the last one would misread this one; a new record or key is no reason."""
@@ -67,8 +69,9 @@ class Trace:
         self._store = store
         self._known: dict[str, _Known] = {}
         self._commands = 0
-        self._jobs: set[str] = set()
-        """The ids of all jobs that have changed."""
+        self._rows: dict[str, tuple[Job | None, str]] = {}
+        """Each job that has changed, and its row as it was written last: a change begins with it,
+        and rows are the bulk of a trace."""
 
     # The run ----------------------------------------------------------------------------------
 
@@ -90,7 +93,7 @@ class Trace:
     def violation(self, at: int, law: str, offence: str) -> None:
         """A law was broken: the run ends here."""
         words = (word.strip(",:;") for word in offence.split())
-        job = next((word for word in words if word in self._jobs), None)
+        job = next((word for word in words if word in self._rows), None)
         record = {"type": "violation", "at": at, "law": law, "offence": offence, "job": job}
         self._line({**record, "n": self._commands})
 
@@ -175,10 +178,8 @@ class Trace:
         """A command that the store carries out, with all that it changes."""
         self._commands += 1
         command, reply = step.command, step.reply
-        changes = _changes(step)
-        self._jobs.update(change["job"] for change in changes)
         refused = isinstance(reply, r.Refused)
-        self._line(
+        head = _encode(
             {
                 "type": "command",
                 "at": at,
@@ -191,13 +192,18 @@ class Trace:
                 "command": command_fields(command),
                 "reply": said(reply),
                 "refusal": reply.reason.value if refused else None,
-                "changes": changes,
+            }
+        )
+        changes = ",".join(self._changes(step))
+        tail = _encode(
+            {
                 "answer": reply_fields(reply),
                 "events": [_event(event) for event in step.events],
                 "output": step.output,
                 "used": list(step.newly_used),
             }
         )
+        self._write(f'{head[:-1]},"changes":[{changes}],{tail[1:]}\n')
 
     def send(self, at: int, send: Send) -> None:
         """An instance sends what its heart must allow: what laws L10 and L12a judge."""
@@ -220,21 +226,32 @@ class Trace:
             }
         )
 
-    def work(self, at: int, work: Work) -> None:
-        """An instance begins a step of work: what laws L11 and F3 judge, on its own clock."""
+    def work(
+        self,
+        at: int,
+        actor: Actor,
+        hold: tuple[str, int],
+        requeue: RequeueRule,
+        now: MonoMs,
+        heard: tuple[MonoMs, Ms] | None,
+        margin_ms: Ms,
+    ) -> None:
+        """An instance begins a step of work: what laws L11 and F3 judge. `now` and the first send
+        of the last stamp that it `heard` of, with its ttl, are by its own clock."""
+        stamped_from, ttl_ms = (None, None) if heard is None else heard
         self._line(
             {
                 "type": "work",
                 "at": at,
                 "n": self._commands,
-                "instance": work.instance,
-                "job": work.job_id,
-                "epoch": work.epoch,
-                "requeue": work.requeue.value,
-                "now": work.now,
-                "stamped_from": work.stamped_from,
-                "ttl_ms": work.ttl_ms,
-                "margin_ms": work.margin_ms,
+                "instance": actor.name,
+                "job": hold[0],
+                "epoch": hold[1],
+                "requeue": requeue.value,
+                "now": now,
+                "stamped_from": stamped_from,
+                "ttl_ms": ttl_ms,
+                "margin_ms": margin_ms,
             }
         )
 
@@ -243,23 +260,30 @@ class Trace:
         record = {"type": "delivery", "at": at, "n": self._commands, "consumer": delivery.consumer}
         self._line({**record, "number": delivery.number})
 
+    def _changes(self, step: Step) -> Iterator[str]:
+        left: dict[str, list[Event]] = {}
+        for event in step.events:
+            left.setdefault(event.job_id, []).append(event)
+        for before, after in step.rows:
+            job = after or before
+            assert job is not None
+            kind = _transition(step, before, after, left.get(job.id, []))
+            was, now = self._row(job.id, before), self._row(job.id, after)
+            yield (
+                f'{{"job":{_encode(job.id)},"transition":{_encode(kind)},'
+                f'"before":{was},"after":{now}}}'
+            )
+
+    def _row(self, job_id: str, job: Job | None) -> str:
+        known = self._rows.get(job_id)
+        if known is not None and known[0] is job:
+            return known[1]
+        text = _encode(_row(job))
+        self._rows[job_id] = (job, text)
+        return text
+
     def _line(self, record: Fields) -> None:
         self._write(_encode(record) + "\n")
-
-
-def _changes(step: Step) -> list[Fields]:
-    left: dict[str, list[Event]] = {}
-    for event in step.events:
-        left.setdefault(event.job_id, []).append(event)
-    changes = []
-    for before, after in step.rows:
-        job = after or before
-        assert job is not None
-        kind = _transition(step, before, after, left.get(job.id, []))
-        changes.append(
-            {"job": job.id, "transition": kind, "before": _row(before), "after": _row(after)}
-        )
-    return changes
 
 
 def _transition(
