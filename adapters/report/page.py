@@ -136,6 +136,8 @@ def _sections(subject: Subject) -> str:
     parts = []
     if subject.campaign is not None:
         parts.append(_section("Designs under test", tables.designs(subject.campaign)))
+        if table := subject.campaign.get("table"):
+            parts.append(_section("Heartbeated jobs swept", tables.headline(table)))
     if len(subject.listed) > 1:
         runs = tables.runs(subject.listed, subject.trace.run["seed"])
         parts.append(_section("Runs in this folder", runs))

@@ -6,6 +6,7 @@ forget that they are rows.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from html import escape
 from typing import Any
@@ -93,6 +94,20 @@ def designs(campaign: Mapping[str, Any]) -> str:
     return _table("Designs under test", headings, [_row(head), *rows])
 
 
+def headline(cells: Iterable[Mapping[str, Any]]) -> str:
+    """How many heartbeated jobs each design swept under each profile of faults."""
+    swept: defaultdict[str, dict[str, int]] = defaultdict(dict)
+    for cell in cells:
+        swept[cell["design"]][cell["profile"]] = cell["heartbeated_jobs_swept"]
+    profiles = list(dict.fromkeys(profile for found in swept.values() for profile in found))
+    rows = [
+        _row((design, *(found.get(profile) for profile in profiles)), any(found.values()))
+        for design, found in swept.items()
+    ]
+    headings = ("design", *(f"under {profile}" for profile in profiles))
+    return _table("Heartbeated jobs swept", headings, rows, frozenset(headings[1:]))
+
+
 def _row(cells: tuple[Cell, ...], marked: bool = False, badge: str | None = None) -> str:
     first, *rest = cells
     kind = "bad" if marked else "good"
@@ -109,13 +124,17 @@ def _cell(cell: Cell) -> str:
     return f'<td role="cell"{words}>{escape(cell or "")}</td>'
 
 
-def _table(caption: str, headings: tuple[str, ...], rows: list[str]) -> str:
+def _table(
+    caption: str,
+    headings: tuple[str, ...],
+    rows: list[str],
+    numbers: frozenset[str] = frozenset({"judged", "times"}),
+) -> str:
     if not rows:
         return '<p class="muted">None.</p>'
-    numbers = {"judged", "times"}
     head = "".join(
         f'<th scope="col" role="columnheader" class="{"number" if name in numbers else ""}">'
-        f"{name}</th>"
+        f"{escape(name)}</th>"
         for name in headings
     )
     return (

@@ -140,11 +140,18 @@ def test_a_campaign_brings_its_designs(tmp_path: Path) -> None:
         "violation": None,
         "seeds": 20,
         "designs": [{**caught, "offence": "a-1 was swept"}, {**missed, "offence": None}],
+        "table": [
+            {"design": "unswept", "profile": "all", "heartbeated_jobs_swept": 0, "jobs_swept": 9},
+            {"design": "sly", "profile": "none", "heartbeated_jobs_swept": 0, "jobs_swept": 1},
+            {"design": "sly", "profile": "all", "heartbeated_jobs_swept": 44, "jobs_swept": 50},
+        ],
     }
     text = page_of(tmp_path, lines(violated=False), campaign=campaign)
     assert re.search(r"lock-blind</th><td[^>]*>L12</td><td[^>]*>3</td><td[^>]*>It does. a-1", text)
     assert re.search(r"class=broken><th[^>]*>sly</th><td[^>]*>nothing</td>", text)
     assert re.search(r">unswept</th><td[^>]*>held</td><td[^>]*>20 seeds", text)
+    assert re.search(r'>unswept</th><td[^>]*>0</td><td role="cell"></td>', text)
+    assert re.search(r"class=broken><th[^>]*>sly</th><td[^>]*>44</td><td[^>]*>0</td>", text)
 
 
 def test_the_same_trace_gives_the_same_page(tmp_path: Path) -> None:
