@@ -33,8 +33,12 @@ class Colour:
 @cache
 def palette() -> Mapping[str, Colour]:
     """By the names that the style sheet gives them; its first block is the light scheme."""
-    light = assets.text("page.css").partition("}")[0]
-    return {name: _colour(value.strip()) for name, value in _NAMED.findall(light)}
+    return named(assets.text("page.css").partition("}")[0])
+
+
+def named(block: str) -> Mapping[str, Colour]:
+    """The colours of one block of a style sheet."""
+    return {name: _colour(value.strip()) for name, value in _NAMED.findall(block)}
 
 
 def _colour(value: str) -> Colour:

@@ -55,7 +55,7 @@ def draw_instance(
     own = [said for said in picture.commands if said.sender == lane.name]
     for x in sheet.spread(said.at for said in own if said.verb == "Heartbeat"):
         sheet.tick(x, y + 4, 6, "beat", 1.2)
-    for x in sheet.spread(said.at for said in own if said.verb == "Sweep"):
+    for x in sheet.spread(_sweeps(picture, lane)):
         sheet.down(x, y + 1, "sweep")
     for at, event in lane.events:
         if sheet.shows(at):
@@ -154,6 +154,16 @@ def _moments(lane: JobLane, transition: str) -> Iterable[int]:
 
 def _orphanings(lane: JobLane) -> Iterable[int]:
     return (bar.begins for bar in lane.bars if bar.status == "orphaned")
+
+
+def _sweeps(picture: Picture, lane: InstanceLane) -> Iterable[int]:
+    """Those that swept something."""
+    changed = {change.command for job in picture.jobs for change in job.changes}
+    return (
+        said.at
+        for place, said in enumerate(picture.commands)
+        if said.sender == lane.name and said.verb == "Sweep" and place in changed
+    )
 
 
 def _suspicions(picture: Picture, lane: JobLane) -> Iterable[Sight]:

@@ -1,5 +1,8 @@
 // What is said of one moment: a title, a sentence, facts, and the row before and after.
 
+const MOST_NAMED = 12; // jobs in one list
+const FIRST = ["status", "owner", "epoch", "beats", "deadline"]; // of a row's fields
+
 /** {title, sentence, facts: [[name, value]], before, after} of an item on its lane. */
 function describe(lane, item, model) {
   const told = { facts: [["time", clock(item.at)]], before: null, after: null };
@@ -15,6 +18,7 @@ function describe(lane, item, model) {
     case "command":
       say(`${lane.id}: ${item.command.verb}`, item.command.reply);
       addCommand(add, item.command, model);
+      addChanges(told, add, item.command.changes ?? []);
       break;
     case "sight": {
       const { instance, job, epoch, beats, event } = item.sight;
@@ -66,7 +70,14 @@ function addCommand(add, command, model) {
   add("refused", command.refusal);
 }
 
-const FIRST = ["status", "owner", "epoch", "beats", "deadline"];
+/** The jobs that a command changed; of a single one also its row. */
+function addChanges(told, add, changes) {
+  const jobs = [...new Set(changes.map(({ job }) => job))];
+  if (!jobs.length) return;
+  const more = jobs.length > MOST_NAMED ? ` and ${jobs.length - MOST_NAMED} more` : "";
+  add("changed", jobs.slice(0, MOST_NAMED).join(", ") + more);
+  if (jobs.length === 1) Object.assign(told, { row: true, before: changes[0].before, after: changes.at(-1).after });
+}
 
 /** Names of a row's fields: those that the change moved, and the others. */
 function fields({ before, after }) {

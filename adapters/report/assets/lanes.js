@@ -67,7 +67,9 @@ function drawInstance(painter, lane, scale, y, colours) {
   drawOwnBands(painter, lane, scale, y, colours);
   eachInView(lane, "beat", scale, (x) => painter.line(x, y + 4, x, y + 10, { stroke: colours.beat, width: 1.2 }));
   eachInView(lane, "other", scale, (x) => painter.line(x, y + 20, x, y + 23, { stroke: colours.muted }));
-  eachInView(lane, "sweep", scale, (x) => sweepMark(painter, x, y + 1, colours.sweep));
+  eachInView(lane, "sweep", scale, (x, { command }) =>
+    sweepMark(painter, x, y + 1, command.changes ? colours.sweep : colours.panel, colours.sweep),
+  );
   eachInView(lane, "suspected", scale, (x) => sightMark(painter, x, y + 14, colours.suspect, colours.panel));
   eachInView(lane, "life", scale, (x, { event }) => drawLife(painter, event, x, y, colours));
   nameOwnBands(painter, lane, scale, y, colours);

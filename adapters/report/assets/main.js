@@ -65,8 +65,13 @@ function wireButtons(timeline, model) {
   on("save-svg", () => save(timelineSvg(timeline.view, timeline.colours), `${name}.svg`));
   on("save-png", async () => save(await timelinePng(timeline.view, timeline.colours), `${name}.png`));
   on("copy", async () => {
-    await navigator.clipboard.writeText($("replay").textContent);
-    $("copy").textContent = "Copied";
+    try {
+      await navigator.clipboard.writeText($("replay").textContent);
+      $("copy").textContent = "Copied";
+    } catch {
+      getSelection().selectAllChildren($("replay"));
+      $("copy").textContent = "Selected";
+    }
   });
 }
 
@@ -102,4 +107,7 @@ function hideTip() {
   $("tip").hidden = true;
 }
 
-main();
+main().catch((error) => {
+  $("found").textContent = `The timeline cannot be shown: ${error.message}`;
+  throw error;
+});

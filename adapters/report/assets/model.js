@@ -102,7 +102,7 @@ function changeAt(changes, at) {
   const there = changes.filter((change) => change.at === at);
   if (!there.length) return null;
   const [first, last] = [there[0], there.at(-1)];
-  return { before: first.before, after: last.after, command: last.command };
+  return { transition: last.transition, before: first.before, after: last.after, command: last.command };
 }
 
 /** The items in order of time, and those of each mark by themselves. */
@@ -152,6 +152,7 @@ function jobLane(packed, { bands, sights, commands, violation }) {
     row = news === null ? null : { ...before, ...news };
     const item = { at, kind: "change", transition, command: commands[place], before, after: row };
     item.stamp = stampAt.get(at) ?? null;
+    (commands[place].changes ??= []).push({ job: packed.id, ...item });
     return item;
   });
   const bars = packed.bars.map(named(BAR));

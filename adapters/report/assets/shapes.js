@@ -8,8 +8,8 @@ function hatch(painter, x, y, width, height, stroke, gap = 6) {
   });
 }
 
-const sweepMark = (painter, x, y, fill) =>
-  painter.polygon([[x - 5, y], [x + 5, y], [x, y + 8]], { fill });
+const sweepMark = (painter, x, y, fill, stroke) =>
+  painter.polygon([[x - 5, y], [x + 5, y], [x, y + 8]], { fill, stroke });
 
 const healMark = (painter, x, y, fill) =>
   painter.polygon([[x - 5, y + 8], [x + 5, y + 8], [x, y]], { fill });

@@ -130,7 +130,7 @@ class Timeline {
     }
   }
 
-  /** The first moment on the last or first of all lanes' own. */
+  /** To the first or the last moment on this lane. */
   stepToEnd(last) {
     if (!this.selected) return this.begin();
     const { lane } = this.selected;

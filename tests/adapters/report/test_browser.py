@@ -76,6 +76,17 @@ class Browser:
         self.driver.find_element("id", name).click()
         self.settle()
 
+    def touch(self, *places: list[tuple[int, int]]) -> None:
+        """Fingers go down at the first places, move to the next ones, and go up."""
+        kinds = ["touchStart"] + ["touchMove"] * (len(places) - 1)
+        for kind, fingers in zip(kinds, places, strict=True):
+            points = [{"x": x, "y": y, "id": n} for n, (x, y) in enumerate(fingers)]
+            event = {"type": kind, "touchPoints": points}
+            self.driver.execute_cdp_cmd("Input.dispatchTouchEvent", event)
+        ended = {"type": "touchEnd", "touchPoints": []}
+        self.driver.execute_cdp_cmd("Input.dispatchTouchEvent", ended)
+        self.settle()
+
     def text(self, name: str) -> str:
         return str(self.ask(f"document.getElementById('{name}').textContent"))
 
@@ -239,6 +250,22 @@ def test_hovering_shows_what_changed(browser: Browser, shown: Show) -> None:
         browser.driver.execute_cdp_cmd("Input.dispatchMouseEvent", move)
         told.append(str(browser.ask("document.getElementById('tip').innerText")))
     assert any("a-1: renew" in tip and "beats\t1\t2" in tip for tip in told)
+
+
+def test_two_fingers_zoom_and_one_moves(browser: Browser, shown: Show) -> None:
+    """A pinch shows less time around it; a drag other time."""
+    browser.size(360, 740)
+    shown(lines())
+    browser.click("fit")
+    picture = "document.getElementById('canvas').toDataURL()"
+    whole = browser.ask(picture)
+    browser.driver.execute_script("document.getElementById('lanes').scrollIntoView()")
+    browser.touch([(180, 100), (220, 100)], [(120, 100), (280, 100)])
+    pinched = browser.ask(picture)
+    assert pinched != whole
+    browser.touch([(200, 100)], [(260, 100)])
+    assert browser.ask(picture) not in (pinched, whole)
+    assert browser.errors() == []
 
 
 def test_a_search_leaves_the_jobs_that_it_names(browser: Browser, shown: Show) -> None:

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.adapters.report.traces import HOSTILE, lines, row, write
-from unswept.adapters.report.colours import Colour, palette
+from unswept.adapters.report.colours import palette
 from unswept.adapters.report.composing import compose
 from unswept.adapters.report.drawing import MOST_JOBS, draw
 from unswept.adapters.report.png import png
@@ -97,9 +97,3 @@ def test_png_without_pillow_says_what_is_needed(
     monkeypatch.setitem(sys.modules, "PIL", None)
     with pytest.raises(MisuseError, match=r"pip install 'unswept\[report\]'.*--svg"):
         png(drawing_of(tmp_path, lines()))
-
-
-def test_colours_are_those_of_the_style_sheet() -> None:
-    """Plain ones, and those that let something through."""
-    assert palette()["status-running"] == Colour(0xAE, 0xCB, 0xEE)
-    assert palette()["band"] == Colour(222, 160, 40, 0.15)
