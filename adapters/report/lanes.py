@@ -16,26 +16,34 @@ _ENDED: Final = frozenset({"completed", "failed", "canceled", "expired"})
 
 def draw_faults(sheet: Sheet, picture: Picture, bands: Iterable[Band], y: float) -> None:
     """What befalls everybody, and the steps of the store clock."""
-    free = 0.0
-    for band in bands:
-        seen = sheet.stretch(band.begins, band.ends)
-        if seen is None:
-            continue
-        x, width = seen
-        if band.begins == band.ends:
-            sheet.tick(x, y + 3, 5, "own-fault-line", 2)
-            continue
-        sheet.box(x, y + 9, max(width, 2), 15, "fault", 2)
-        if x >= free and fits(band.name, width - 8, 11):
-            sheet.say(x + 4, y + 20, band.name, "fault-ink")
-            free = x + width
+    bands = [band for band in bands if sheet.stretch(band.begins, band.ends) is not None]
     steps = [(sheet.x(at), by) for at, by in picture.steps if sheet.shows(at)]
-    ends = [*(x - 8 for x, _ in steps[1:]), sheet.right]
-    for (x, by), end in zip(steps, ends, strict=False):
+    long = [(band.name, *_seen(sheet, band)) for band in bands if band.begins < band.ends]
+    edges = [*(x for _, x, _ in long), *(x - 6 for x, _ in steps), sheet.right]
+    for band in bands:
+        if band.begins == band.ends:
+            sheet.tick(sheet.x(band.begins), y + 3, 5, "own-fault-line", 2)
+    for _, x, width in long:
+        sheet.box(x, y + 9, max(width, 2), 15, "fault", 2)
+    for name, x, width in long:
+        if fits(name, min(width, _until(edges, x)) - 8, 11):
+            sheet.say(x + 4, y + 20, name, "fault-ink")
+    for x, by in steps:
         sheet.diamond(x, y + 16, "fault-ink")
         words = f"clock {'+' if by > 0 else '−'}{span(abs(by))}"
-        if x + 8 >= free and fits(words, end - x - 10, 11):
+        if fits(words, _until(edges, x) - 12, 11):
             sheet.say(x + 8, y + 20, words, "fault-ink")
+
+
+def _seen(sheet: Sheet, band: Band) -> tuple[float, float]:
+    seen = sheet.stretch(band.begins, band.ends)
+    assert seen is not None
+    return seen
+
+
+def _until(edges: list[float], x: float) -> float:
+    """How far it is to where the next fault or step begins."""
+    return min((edge for edge in edges if edge > x), default=x) - x
 
 
 def draw_instance(

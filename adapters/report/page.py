@@ -13,9 +13,13 @@ from unswept.adapters.report.packing import packed
 from unswept.adapters.report.picture import Picture
 from unswept.adapters.report.reading import Listed, Trace
 from unswept.adapters.report.words import clock, verdict
+from unswept.simulations.faults import FAULTS
 from unswept.spec.laws import BY_ID
 
 _PILLS = {"held": "Held", "refuted": "Law broken", "undetermined": "Undetermined"}
+
+_WIDE = 60
+"""Letters; a longer fact takes a line of its own."""
 
 
 @frozen
@@ -93,8 +97,12 @@ def _facts(subject: Subject) -> str:
     faults = settings.pop("faults", ())
     told |= {name: value for name, value in settings.items() if name not in ("seed", "hours")}
     cells = "".join(_fact(name, value) for name, value in told.items() if value is not None)
-    cells += _fact("faults", faults or "none")
+    cells += _fact("faults", _faults(tuple(faults)))
     return f'<dl class="facts">{cells}</dl>{_replay(subject.replay)}'
+
+
+def _faults(names: tuple[str, ...]) -> str:
+    return f"all {len(names)}" if names == tuple(FAULTS) else ", ".join(names) or "none"
 
 
 def _swept(count: int | None, subject: Subject) -> str | None:
@@ -110,9 +118,12 @@ def _worded(value: object) -> str:
 
 
 def _fact(name: str, value: object) -> str:
-    kind = {"faults": ' class="wide"', "digest": ' class="digest"'}.get(name, "")
+    words = _worded(value)
+    kind = ' class="wide"' if len(words) > _WIDE else ""
+    if name == "digest":
+        kind = ' class="digest"'
     told = escape(name.replace("_", " "))
-    return f"<div{kind}><dt>{told}</dt><dd>{escape(_worded(value))}</dd></div>"
+    return f"<div{kind}><dt>{told}</dt><dd>{escape(words)}</dd></div>"
 
 
 def _replay(command: str | None) -> str:

@@ -22,32 +22,31 @@ function stretch(scale, begins, ends) {
   return { x, width: Math.max(Math.min(scale.x(ends), scale.left + scale.width + 4) - x, 0) };
 }
 
+/** A name is written from where its fault or step begins to where the next one does. */
 function drawShared(painter, lane, scale, y, colours) {
-  let free = -Infinity;
-  for (const band of lane.bands) {
-    const seen = stretch(scale, band.begins, band.ends);
-    if (!seen) continue;
-    if (band.begins === band.ends) {
-      painter.line(seen.x, y + 3, seen.x, y + 8, { stroke: colours.ownFaultLine, width: 2 });
-      continue;
-    }
-    const width = Math.max(seen.width, 2);
-    painter.rect(seen.x, y + 9, width, 15, { fill: colours.fault, radius: 2 });
-    const words = seen.x >= free ? fitted([band.name], width - 8) : "";
-    if (!words) continue;
-    painter.text(seen.x + 4, y + 20, words, { fill: colours.faultInk, size: 11 });
-    free = seen.x + width;
-  }
+  const long = lane.bands.filter(({ begins, ends }) => begins < ends && stretch(scale, begins, ends));
   const steps = lane.steps.filter(({ at }) => at >= scale.from && at <= scale.to);
-  steps.forEach((step, i) => {
-    const x = scale.x(step.at);
-    const next = i + 1 < steps.length ? scale.x(steps[i + 1].at) - 8 : scale.left + scale.width;
-    const room = next - x - 10;
+  const edges = [...long.map(({ begins }) => scale.x(begins)), ...steps.map(({ at }) => scale.x(at) - 6)];
+  const room = (x) => Math.min(...edges.filter((edge) => edge > x), scale.left + scale.width) - x;
+  const write = (x, words, space) => {
+    const told = fitted([words], space, 11);
+    if (told) painter.text(x, y + 20, told, { fill: colours.faultInk, size: 11 });
+  };
+  for (const { begins, ends } of lane.bands) {
+    const seen = stretch(scale, begins, ends);
+    if (!seen) continue;
+    if (begins < ends) painter.rect(seen.x, y + 9, Math.max(seen.width, 2), 15, { fill: colours.fault, radius: 2 });
+    else painter.line(seen.x, y + 3, seen.x, y + 8, { stroke: colours.ownFaultLine, width: 2 });
+  }
+  for (const { name, begins, ends } of long) {
+    const { x, width } = stretch(scale, begins, ends);
+    write(Math.max(x, scale.left) + 4, name, Math.min(width, room(Math.max(x, scale.left))) - 8);
+  }
+  for (const { at, by } of steps) {
+    const x = scale.x(at);
     sightMark(painter, x, y + 16, colours.panel, colours.faultInk);
-    const words = fitted([`clock ${signed(step.by)}`], room, 11, Infinity);
-    if (!words || x + 8 < free) return;
-    painter.text(x + 8, y + 20, words, { fill: colours.faultInk, size: 11 });
-  });
+    write(x + 8, `clock ${signed(by)}`, room(x) - 12);
+  }
 }
 
 function drawInstance(painter, lane, scale, y, colours) {

@@ -90,6 +90,14 @@ class Browser:
     def text(self, name: str) -> str:
         return str(self.ask(f"document.getElementById('{name}').textContent"))
 
+    def save(self, kind: str, folder: Path) -> Path:
+        """The timeline as a file."""
+        file = folder / f"unswept-seed-7.{kind}"
+        file.unlink(missing_ok=True)
+        self.click(f"save-{kind}")
+        self.until(file.exists)
+        return file
+
     def size(self, width: int, height: int) -> None:
         metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
@@ -315,12 +323,9 @@ def test_the_timeline_is_saved_from_the_page(
 ) -> None:
     """As a picture that can be read."""
     shown(lines())
-    browser.click(f"save-{kind}")
-    file = downloads / f"unswept-seed-7.{kind}"
-    browser.until(file.exists)
-    content = file.read_bytes()
+    file = browser.save(kind, downloads)
     if kind == "svg":
-        root = ElementTree.fromstring(content)
+        root = ElementTree.fromstring(file.read_bytes())
         assert {"a-1", "a · epoch 1", "L12"} <= {element.text for element in root.iter()}
     else:
         image = pytest.importorskip("PIL.Image").open(file).convert("RGB")
@@ -328,11 +333,15 @@ def test_the_timeline_is_saved_from_the_page(
         assert {(0xAE, 0xCB, 0xEE), (0xB3, 0x15, 0x0B)} <= seen
 
 
-def test_hostile_words_are_shown_and_not_obeyed(browser: Browser, shown: Show) -> None:
-    """On the timeline, in the details and in the header."""
+def test_hostile_words_are_shown_and_not_obeyed(
+    browser: Browser, shown: Show, downloads: Path
+) -> None:
+    """On the timeline, in the details, in the header, and in a saved picture."""
     told = json.loads(json.dumps(lines()).replace("a-1", HOSTILE.replace('"', "")))
     shown(told)
     browser.press("v")
     assert HOSTILE in browser.text("moment-sentence")
+    root = ElementTree.fromstring(browser.save("svg", downloads).read_bytes())
+    assert any((element.text or "").startswith("</script") for element in root.iter())
     assert browser.ask("document.querySelectorAll('img').length") == 0
     assert browser.errors() == []

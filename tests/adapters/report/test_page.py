@@ -16,6 +16,7 @@ from unswept.adapters.report import assets
 from unswept.adapters.report.composing import compose
 from unswept.adapters.report.page import Subject, page
 from unswept.adapters.report.reading import Line, Listed, read
+from unswept.simulations.faults import FAULTS
 from unswept.spec.laws import BY_ID
 
 
@@ -163,3 +164,11 @@ def test_every_script_of_the_page_is_in_it() -> None:
     """A file that is not listed would be shipped and never run."""
     folder = Path(assets.__file__).parent / "assets"
     assert {file.name for file in folder.glob("*.js")} == set(assets.SCRIPTS)
+
+
+def test_all_faults_are_told_in_a_word(tmp_path: Path) -> None:
+    """A list of some is told whole."""
+    told = lines()
+    assert "<dt>faults</dt><dd>outage</dd>" in page_of(tmp_path, told)
+    told[0]["settings"]["faults"] = list(FAULTS)
+    assert f"<dt>faults</dt><dd>all {len(FAULTS)}</dd>" in page_of(tmp_path, told)
