@@ -59,7 +59,7 @@ def report(
     picture = compose(trace)
     written: dict[Path, bytes] = {}
     if svg_file is not None or png_file is not None:
-        drawing = draw(picture, verdict(trace)[1], _subtitle(trace))
+        drawing = draw(picture, *_titles(trace))
         if svg_file is not None:
             written[svg_file] = svg(drawing).encode()
         if png_file is not None:
@@ -77,10 +77,12 @@ def report(
     console.print(f"[bold]{verdict(trace)[1]}[/bold]")
 
 
-def _subtitle(trace: Trace) -> str:
-    run = trace.run
+def _titles(trace: Trace) -> tuple[str, str]:
+    run, (_, words) = trace.run, verdict(trace)
     told = f"seed {run['seed']}, {run['settings'].get('design')}, unswept {run['version']}"
-    return told if trace.violation is None else f"{trace.violation['offence']} ({told})"
+    if trace.violation is None:
+        return words, told
+    return f"{words}: {told}", trace.violation["offence"]
 
 
 def _campaign(file: Path) -> Mapping[str, Any]:

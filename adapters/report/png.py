@@ -66,6 +66,7 @@ def _write(
     stroke = 0.5 if bold else 0  # Pillow's own font has one weight
     font = load_default(size * _SHARPNESS)
     at = (x * _SHARPNESS, y * _SHARPNESS)
+    text = text.replace("−", "-")  # its font has no minus
     draw.text(at, text, fill, font, anchor="ls", stroke_width=stroke)
 
 
