@@ -16,6 +16,7 @@ from unswept.adapters.cli.exit_codes import ExitCode
 from unswept.adapters.cli.explore import explore
 from unswept.adapters.cli.fleet import fleet
 from unswept.adapters.cli.prove import prove
+from unswept.adapters.cli.query import query
 from unswept.adapters.cli.report import report
 from unswept.adapters.cli.scenarios import scenarios
 from unswept.adapters.cli.simulate import simulate
@@ -44,6 +45,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(simulate)
+app.command()(query)
 app.command()(scenarios)
 app.command()(report)
 app.command()(prove)

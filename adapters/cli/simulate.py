@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import shlex
 import time
-from typing import Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from attrs import asdict, define, evolve
@@ -15,6 +16,7 @@ from rich.table import Table
 
 from unswept.adapters.cli.common import processes, progress_bar
 from unswept.adapters.cli.exit_codes import ExitCode
+from unswept.adapters.traces import need_traces
 from unswept.adapters.urls import TEMPORARY, SimulatedStore, without_password
 from unswept.core.checks import check_whole
 from unswept.core.errors import MisuseError
@@ -23,6 +25,9 @@ from unswept.simulations.designs import DESIGNS
 from unswept.simulations.faults import FAULTS
 from unswept.simulations.run import Settings
 from unswept.spec.laws import LAWS, Judges
+
+if TYPE_CHECKING:
+    from unswept.adapters.traces.folder import TraceFolder
 
 _DEFAULT = Settings(seed=1)
 _DESIGN_SEEDS = 60
@@ -63,6 +68,10 @@ def simulate(
         str, typer.Option(help=f"The design under test: {', '.join(DESIGNS)}.")
     ] = _DEFAULT.design,
     workers: Annotated[int | None, typer.Option(help="Processes; by default one per core.")] = None,
+    trace: Annotated[
+        Path | None,
+        typer.Option(help="Write the trace of each seed into this folder, for `unswept query`."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Run gateways, runners, a store and faults through virtual time; laws judge every step.
@@ -75,19 +84,22 @@ def simulate(
     count = processes(workers)
     opener = SimulatedStore(store)
     store = without_password(store)
+    traces = None if trace is None else _traces(trace, store)
     console = Console(stderr=as_json)
     began = time.monotonic()
     totals = Totals()
     verdicts: list[DesignVerdict] = []
     with progress_bar(console) as progress:
         task = progress.add_task(f"{design} on {store}", total=len(wanted))
-        for checked in run_seeds(settings, wanted, opener, count):
+        for checked in run_seeds(settings, wanted, opener, count, traces):
             totals.add(checked)
             progress.advance(task)
             if totals.violation is not None or totals.unequal_seed is not None:
                 break
         if DESIGNS[design].sound and seed is None and totals.violation is None:
             verdicts = _try_broken_designs(settings, count, progress)
+    if traces is not None:
+        traces.finish(wanted[: totals.seeds])
     elapsed = time.monotonic() - began
     code = _exit_code(settings, totals, verdicts, seed)
     if as_json:
@@ -112,6 +124,15 @@ def _settings(hours: float, instances: int, runners: int, faults: str, design: s
             raise MisuseError(f"--faults must be all, none or of {', '.join(FAULTS)}, got {name}")
     chosen = tuple(f for f in FAULTS if f in names)
     return Settings(1, hours, instances, chosen, design, runners)
+
+
+def _traces(folder: Path, store: str) -> TraceFolder:
+    need_traces()
+    from unswept.adapters.traces.folder import TraceFolder
+
+    traces = TraceFolder(folder, store)
+    traces.prepare()
+    return traces
 
 
 def _seeds(seeds: int, seed: int | None) -> list[int]:

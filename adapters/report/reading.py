@@ -10,8 +10,9 @@ from typing import Any, Final
 from attrs import frozen
 
 from unswept.core.errors import MisuseError
-from unswept.simulations.trace import FORMAT
 
+FORMAT: Final = 1
+"""The format of traces that this version reads; who only reads them needs not what writes them."""
 _TAIL: Final = 65_536
 """Bytes at the end of a trace that hold its verdict: its last two lines."""
 

@@ -1,8 +1,7 @@
 """The laws a second time, as SQL over a trace: each SELECT yields the offences against one law.
 
 Written from the laws' sentences over what the trace holds, so that two judgements that share no
-code can be compared. What a law needs beside the tables stands in `HELPERS`: the rows as they were
-before a command, the last accepted stamps, the ids that had been used.
+code can be compared. Schema `trace` has the tables, `law` what `law_helpers` makes of them.
 """
 
 from __future__ import annotations
@@ -11,75 +10,14 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from unswept.core.lease import MOVES
-
-_MOVES: Final = ", ".join(
-    f"('{kind}', '{was}', '{now}', {move.epoch_step})"
-    for kind, move in MOVES.items()
-    for was in sorted(move.leaves)
-    for now in sorted(move.reaches)
-)
-
-HELPERS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        # A job's row from command `n` on, until command `next_n`; no row: it is gone.
-        "versions": """
-            SELECT seed, job, n, "row", lead(n) OVER (PARTITION BY seed, job ORDER BY n) AS next_n
-            FROM (SELECT seed, job, n, last(after ORDER BY i) AS "row"
-                  FROM trace.changes GROUP BY ALL)""",
-        # Each command with the row, before it, of the job that it names.
-        "named": """
-            SELECT c.*, v."row" AS was
-            FROM trace.commands c ASOF LEFT JOIN law.versions v
-                ON v.seed = c.seed AND v.job = c.job AND c.n > v.n""",
-        # How many rows each command changed, and how many of them were other jobs'.
-        "touched": """
-            SELECT h.seed, h.n, count(*) AS rows,
-                count(*) FILTER (h.after IS NOT NULL AND h.job <> c.job) AS others
-            FROM trace.changes h JOIN trace.commands c ON c.seed = h.seed AND c.n = h.n
-            GROUP BY ALL""",
-        # The first command that used each id.
-        "used": """
-            SELECT seed, job, min(n) AS n
-            FROM (SELECT seed, n, unnest(used) AS job FROM trace.commands) GROUP BY ALL""",
-        # Accepted grants, starts and renewals: when, and with which ttl.
-        "stamps": """
-            SELECT h.seed, h.job, h.n, h.after.epoch AS epoch, h.store_at AS at_store,
-                CAST(c.command -> 'terms' ->> CASE
-                    WHEN h.verb = 'Claim' THEN 'first_beat_ttl_ms'
-                    WHEN h.after.transport = 'http' THEN 'http_grace_ms'
-                    ELSE 'lease_ttl_ms' END AS BIGINT) AS ttl_ms
-            FROM trace.changes h JOIN trace.commands c ON c.seed = h.seed AND c.n = h.n
-            WHERE h.verb IN ('Admit', 'Claim', 'Start', 'Heartbeat') AND h.after IS NOT NULL
-                AND h.before.beats IS DISTINCT FROM h.after.beats""",
-        # Jobs that were orphaned.
-        "orphaned": """
-            SELECT * FROM trace.changes
-            WHERE before IS NOT NULL AND after.status = 'orphaned' AND before.status <> 'orphaned'""",
-        # What a heartbeat was answered, hold by hold, with the row before it.
-        "answers": """
-            SELECT a.*, v."row" AS was
-            FROM (SELECT *, coalesce(hold.job_id, said.job_id) AS job FROM (
-                SELECT seed, n, store_at, command, command ->> 'instance' AS instance,
-                    unnest(from_json(command -> 'holds',
-                        '[{"job_id": "VARCHAR", "epoch": "BIGINT"}]')) AS hold,
-                    unnest(from_json(answer -> 'answers', '[{"job_id": "VARCHAR",
-                        "epoch": "BIGINT", "answer": "VARCHAR", "deadline": "BIGINT",
-                        "cancel_requested_at": "BIGINT"}]')) AS said
-                FROM trace.commands WHERE verb = 'Heartbeat')) a
-            ASOF LEFT JOIN law.versions v ON v.seed = a.seed AND v.job = a.job AND a.n > v.n""",
-        # What each transition leaves, reaches, and does to the epoch.
-        "moves": f'SELECT * FROM (VALUES {_MOVES}) AS m(kind, was, "now", epoch_step)',
-    }
-)
-"""Views in schema `law`, in the order in which they are made."""
+from unswept.adapters.traces.fleet_law_sql import F1, F2, F3, F4
 
 _ACTIVE: Final = "('queued', 'running')"
 _TERMINAL: Final = "('completed', 'failed', 'canceled', 'expired')"
 
 _L1: Final = """
     SELECT o.seed, o.n, o.job, format('orphaned at {}, stamped at {} for {} ms', o.store_at,
-        s.at_store, s.ttl_ms) AS offence
+        law.shown(s.at_store), law.shown(s.ttl_ms)) AS offence
     FROM law.orphaned o ASOF LEFT JOIN law.stamps s
         ON s.seed = o.seed AND s.job = o.job AND o.n > s.n
     WHERE s.epoch IS DISTINCT FROM o.before.epoch OR o.store_at <= s.at_store + s.ttl_ms
@@ -90,9 +28,9 @@ _L2: Final = f"""
         SELECT seed, n, unnest(from_json(command -> 'targets', '[{{"job_id": "VARCHAR",
             "epoch": "BIGINT", "beats": "BIGINT"}}]')) AS target
         FROM trace.commands WHERE verb = 'Sweep')
-    SELECT o.seed, o.n, o.job, format('orphaned by a {{}} at {{}}: {{}}, epoch {{}}, beat {{}}, deadline {{}}',
-        o.verb, o.store_at, o.before.status, o.before.epoch, o.before.beats, o.before.deadline)
-        AS offence
+    SELECT o.seed, o.n, o.job, format('orphaned by a {{}} at {{}}: {{}}, epoch {{}}, beat {{}}, '
+        'deadline {{}}', o.verb, o.store_at, o.before.status, o.before.epoch, o.before.beats,
+        law.shown(o.before.deadline)) AS offence
     FROM law.orphaned o
     WHERE o.verb <> 'Sweep' OR o.before.owner IS NULL OR o.before.status NOT IN {_ACTIVE}
         OR o.before.deadline IS NULL OR o.before.deadline >= o.store_at
@@ -154,7 +92,8 @@ _L3: Final = """
 """
 
 _L4: Final = f"""
-    SELECT seed, n, job, format('was {{}} and was changed by a {{}}', before.status, verb) AS offence
+    SELECT seed, n, job,
+        format('was {{}} and was changed by a {{}}', before.status, verb) AS offence
     FROM trace.changes
     WHERE before.status IN {_TERMINAL} AND NOT (after IS NULL AND verb = 'Evict')
     UNION ALL
@@ -204,7 +143,7 @@ _L5: Final = """
     FROM pairs
     WHERE stays AND kind NOT IN ('delay', 'request_cancel', 'stale_result', 'evict')
     UNION ALL
-    SELECT p.seed, p.n, p.job, format('went from {} to {} and left {}', p.before.status,
+    SELECT p.seed, p.n, p.job, format('went from {} to {} and left {}', law.shown(p.before.status),
         p.after.status, coalesce('the event ' || p.kind, 'no event'))
     FROM pairs p LEFT JOIN law.moves m ON m.kind = p.kind AND m.was = p.before.status
         AND m."now" = p.after.status AND m.epoch_step = p.steps
@@ -219,6 +158,7 @@ _L6: Final = """
     SELECT h.seed, h.n, h.job, 'its id had been used, and it was born again' AS offence
     FROM trace.changes h JOIN law.used u ON u.seed = h.seed AND u.job = h.job AND u.n < h.n
     WHERE h.before IS NULL AND h.after IS NOT NULL
+        AND h.verb IN ('Admit', 'Enqueue', 'Withdraw', 'RequestCancel')
     UNION ALL
     SELECT c.seed, c.n, c.job, format('its id had been used, and a late {} changed a job', c.verb)
     FROM trace.commands c JOIN law.used u ON u.seed = c.seed AND u.job = c.job AND u.n < c.n
@@ -226,18 +166,19 @@ _L6: Final = """
     WHERE c.verb IN ('Admit', 'Enqueue')
 """
 
-_L7: Final = f"""
+_L7: Final = """
     WITH asked AS (
         SELECT k.*, CASE WHEN h."row" IS NULL THEN k.was ELSE h."row" END AS stands
-        FROM law.named k LEFT JOIN law.versions h ON h.seed = k.seed AND h.job = k.job AND h.n = k.n
+        FROM law.named k LEFT JOIN law.versions h
+            ON h.seed = k.seed AND h.job = k.job AND h.n = k.n
         WHERE k.verb = 'RequestCancel')
-    SELECT seed, n, job, format('the first cancel request was at {{}}, the row says {{}}',
-        before.cancel_requested_at, after.cancel_requested_at) AS offence
+    SELECT seed, n, job, format('the first cancel request was at {}, the row says {}',
+        before.cancel_requested_at, law.shown(after.cancel_requested_at)) AS offence
     FROM trace.changes
     WHERE after IS NOT NULL AND before.cancel_requested_at IS NOT NULL
         AND after.cancel_requested_at IS DISTINCT FROM before.cancel_requested_at
     UNION ALL
-    SELECT seed, n, job, format('became {{}} under a cancel request', after.status)
+    SELECT seed, n, job, format('became {} under a cancel request', after.status)
     FROM trace.changes
     WHERE before.cancel_requested_at IS NOT NULL
         AND ((before.status = 'queued' AND after.status = 'running')
@@ -289,7 +230,7 @@ _L8: Final = f"""
     FROM expected WHERE said.answer NOT IN ('busy', due)
     UNION ALL
     SELECT r.seed, r.n, r.job, format('the renewal stamped {{}} and said {{}}, not {{}}',
-        r.after.deadline, a.said.deadline, r.due)
+        law.shown(r.after.deadline), law.shown(a.said.deadline), r.due)
     FROM renewals r LEFT JOIN law.answers a
         ON a.seed = r.seed AND a.n = r.n AND a.job = r.job AND a.said.answer = 'renewed'
     WHERE r.after.beats <> r.before.beats + 1 OR r.after.deadline IS DISTINCT FROM r.due
@@ -302,7 +243,8 @@ _L8: Final = f"""
 
 _L9: Final = """
     SELECT seed, n, job, format('was delayed from {} to {} at {}; the delay before: {}',
-        before.deadline, after.deadline, store_at, before.delayed_at) AS offence
+        law.shown(before.deadline), law.shown(after.deadline), store_at,
+        law.shown(before.delayed_at)) AS offence
     FROM trace.changes
     WHERE before.epoch = after.epoch AND (
         (before.delayed_at IS DISTINCT FROM after.delayed_at
@@ -320,7 +262,7 @@ _L10: Final = """
 
 _L11: Final = """
     SELECT seed, n, job, format('{} began a step {} ms after its last stamp was sent, of {} ms',
-        instance, now - stamped_from, ttl_ms) AS offence
+        instance, law.shown(now - stamped_from), law.shown(ttl_ms)) AS offence
     FROM trace.works
     WHERE stamped_from IS NULL OR (requeue <> 'never' AND now >= stamped_from + ttl_ms - margin_ms)
 """
@@ -340,7 +282,7 @@ _L14: Final = f"""
         FROM law.used u WHERE u.seed = h.seed AND u.job = h.job AND u.n <= h.n)
     UNION ALL
     SELECT h.seed, h.n, h.job, format('was {{}}, ended at {{}}, and is gone by a {{}}',
-        h.before.status, h.before.finished_at, h.verb)
+        h.before.status, law.shown(h.before.finished_at), h.verb)
     FROM trace.changes h JOIN trace.commands c ON c.seed = h.seed AND c.n = h.n
     WHERE h.before IS NOT NULL AND h.after IS NULL AND (
         h.verb <> 'Evict' OR h.before.status NOT IN {_TERMINAL} OR NOT coalesce(
@@ -384,107 +326,10 @@ _L15: Final = f"""
             k.answer -> 'standing' ->> 'job_id' AS given
         FROM known k ASOF LEFT JOIN law.versions v
             ON v.seed = k.seed AND v.job = k.twin AND k.n > v.n)
-    SELECT seed, n, job, format('its twin is {{}}, it was given {{}}', twin, given) AS offence
+    SELECT seed, n, job, format('its twin is {{}}, it was given {{}}', law.shown(twin),
+        law.shown(given)) AS offence
     FROM judged
     WHERE joined <> fits OR (joined AND given <> twin)
-"""
-
-_F1: Final = """
-    WITH claims AS (
-        SELECT seed, n, store_at, command ->> 'owner' AS owner,
-            CAST(command ->> 'claim_no' AS BIGINT) AS claim_no, command ->> 'partition' AS part,
-            CAST(command ->> 'limit' AS BIGINT) AS most, refusal,
-            from_json(command -> 'labels', '["VARCHAR"]') AS offered
-        FROM trace.commands WHERE verb = 'Claim'),
-    taken AS (
-        SELECT c.*, h.job, h.before, h.after
-        FROM claims c JOIN trace.changes h ON h.seed = c.seed AND h.n = c.n
-        WHERE h.before IS NOT NULL AND h.after IS NOT NULL),
-    counted AS (
-        SELECT seed, n, owner, most, count(*) AS jobs, list(job) AS ids,
-            max((before.priority, before.admitted_at, job)) AS last_taken
-        FROM taken GROUP BY ALL),
-    budgets AS (
-        SELECT seed, n, command ->> 'instance' AS instance,
-            CAST(command ->> 'max_held' AS BIGINT) AS max_held
-        FROM trace.commands WHERE verb = 'Register')
-    SELECT t.seed, t.n, t.job, format('claim {} of {} was used before', t.claim_no, t.owner)
-        AS offence
-    FROM taken t
-    WHERE EXISTS (FROM claims c WHERE c.seed = t.seed AND c.n < t.n AND c.owner = t.owner
-        AND c.claim_no >= t.claim_no AND c.refusal IS DISTINCT FROM 'not_registered')
-    UNION ALL
-    SELECT seed, n, job, format('was not to be had for {}: {}', owner, before)
-    FROM taken
-    WHERE before.status <> 'queued' OR before.owner IS NOT NULL
-        OR before.cancel_requested_at IS NOT NULL OR before.not_before > store_at
-        OR before."partition" <> part OR NOT list_has_all(offered, before.labels)
-    UNION ALL
-    SELECT seed, n, job, format('was taken wrongly by {}: {}', owner, after)
-    FROM taken
-    WHERE (after.owner, after.claim_no, after.epoch, after.attempts) IS DISTINCT FROM
-        (owner, claim_no, before.epoch + 1, before.attempts + 1)
-    UNION ALL
-    SELECT seed, n, ids[1], format('{} took {} jobs and had asked for {}', owner, jobs, most)
-    FROM counted WHERE jobs > most
-    UNION ALL
-    SELECT k.seed, k.n, k.ids[1], format('{} took {} jobs beyond its budget of {}', k.owner, k.jobs,
-        b.max_held)
-    FROM counted k ASOF JOIN budgets b ON b.seed = k.seed AND b.instance = k.owner AND k.n > b.n
-    WHERE b.max_held < k.jobs + (
-        SELECT count(*) FROM law.versions v
-        WHERE v.seed = k.seed AND v.n < k.n AND coalesce(v.next_n >= k.n, true)
-            AND v."row".owner = k.owner AND v."row".claim_no IS NOT NULL
-            AND v."row".status IN ('queued', 'running'))
-    UNION ALL
-    SELECT k.seed, k.n, v.job, format('it came before {}, which {} took', k.last_taken[3], k.owner)
-    FROM counted k JOIN claims c ON c.seed = k.seed AND c.n = k.n
-    JOIN law.versions v ON v.seed = k.seed AND v.n < k.n AND coalesce(v.next_n >= k.n, true)
-    WHERE v."row".status = 'queued' AND v."row".owner IS NULL
-        AND v."row".cancel_requested_at IS NULL
-        AND NOT coalesce(v."row".not_before > c.store_at, false)
-        AND v."row"."partition" = c.part AND list_has_all(c.offered, v."row".labels)
-        AND NOT list_contains(k.ids, v.job)
-        AND (v."row".priority, v."row".admitted_at, v.job) < k.last_taken
-"""
-
-_F2: Final = """
-    SELECT o.seed, o.n, o.job, format('attempt {} of {}, on_orphan = {}, became {}',
-        o.before.attempts, o.before.max_attempts, o.before.on_orphan, v."row".status) AS offence
-    FROM law.orphaned o JOIN law.versions v ON v.seed = o.seed AND v.job = o.job AND v.n = o.n
-    WHERE o.verb = 'Sweep' AND coalesce(v."row".status, 'orphaned') <> CASE
-        WHEN o.before.on_orphan IN ('mark', 'hold') THEN 'orphaned'
-        WHEN o.before.on_orphan = 'fail' OR o.before.attempts >= o.before.max_attempts THEN 'failed'
-        WHEN o.before.cancel_requested_at IS NULL THEN 'queued'
-        ELSE 'canceled' END
-"""
-
-_F3: Final = """
-    SELECT w.seed, w.n, w.job, format('{} began a step under epoch {}, the job has reached {}',
-        w.instance, w.epoch, v."row".epoch) AS offence
-    FROM trace.works w ASOF JOIN law.versions v ON v.seed = w.seed AND v.job = w.job AND w.n >= v.n
-    WHERE w.requeue <> 'never' AND v."row".epoch > w.epoch
-"""
-
-_F4: Final = """
-    WITH progress AS (
-        SELECT seed, line, n, consumer, number, number AS done, 'handled' AS deed
-        FROM trace.deliveries
-        UNION ALL
-        SELECT seed, line, n, command ->> 'consumer', CAST(command ->> 'upto' AS BIGINT),
-            CASE WHEN (command ->> 'error') IS NOT NULL THEN CAST(command ->> 'upto' AS BIGINT) END,
-            'acknowledged'
-        FROM trace.commands WHERE verb = 'Acknowledge' AND (answer ->> 'type') = 'Acknowledged'),
-    judged AS (
-        SELECT *, coalesce(max(done) OVER (PARTITION BY seed, consumer ORDER BY line
-                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS before,
-            coalesce(max(done) OVER (PARTITION BY seed, consumer ORDER BY line
-                ROWS UNBOUNDED PRECEDING), 0) AS after
-        FROM progress)
-    SELECT seed, n, NULL AS job, format('{} {} event {}, and had handled them up to {}', consumer,
-        deed, number, before) AS offence
-    FROM judged
-    WHERE number > CASE WHEN deed = 'handled' THEN before + 1 ELSE after END
 """
 
 _WF: Final = f"""
@@ -516,10 +361,10 @@ OFFENCES: Final[Mapping[str, str]] = MappingProxyType(
         "L12a": _L12A,
         "L14": _L14,
         "L15": _L15,
-        "F1": _F1,
-        "F2": _F2,
-        "F3": _F3,
-        "F4": _F4,
+        "F1": F1,
+        "F2": F2,
+        "F3": F3,
+        "F4": F4,
         "WF": _WF,
     }
 )

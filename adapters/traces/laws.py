@@ -7,7 +7,8 @@ from typing import Final
 
 from attrs import frozen
 
-from unswept.adapters.traces.law_sql import HELPERS, NOT_JUDGED, OFFENCES
+from unswept.adapters.traces.law_helpers import PREPARATION
+from unswept.adapters.traces.law_sql import NOT_JUDGED, OFFENCES
 from unswept.adapters.traces.store import TraceStore
 from unswept.spec.laws import LAWS, READS, Judges, Law
 
@@ -43,7 +44,7 @@ class Judgement:
 
 def judge(traces: TraceStore) -> tuple[Judgement, ...]:
     """Every law of the catalogue, over all runs that are open."""
-    traces.define("law", HELPERS)
+    traces.prepare(PREPARATION)
     reported: dict[str, list[int]] = {}
     for seed, law_id in traces.query("SELECT seed, law FROM violations ORDER BY seed").rows:
         reported.setdefault(law_id, []).append(seed)

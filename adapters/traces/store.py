@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
@@ -60,11 +60,10 @@ class TraceStore:
         except duckdb.Error as error:
             raise MisuseError(f"{error}\n{_names(VIEWS)}") from None
 
-    def define(self, schema: str, relations: Mapping[str, str]) -> None:
-        """Make tables of one's own, in a schema of one's own, if they have not been made."""
-        self._connection.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
-        for name, sql in relations.items():
-            self._connection.execute(f"CREATE TABLE IF NOT EXISTS {schema}.{name} AS {sql}")
+    def prepare(self, statements: Iterable[str]) -> None:
+        """Make what queries of one's own build on, beside the traces and in memory only."""
+        for statement in statements:
+            self._connection.execute(statement)
 
     def relations(self) -> tuple[Relation, ...]:
         """All that a query may name."""

@@ -197,12 +197,12 @@ TABLES: Final = (
             "store_at": "the store clock",
             "job": "the job",
             "transition": "what happened to it",
-            "before": "the row as it was, a struct (before.status, before.deadline, ...); null: none",
+            "before": "the row as it was, a struct: before.status, before.deadline, ...; or null",
             "after": "the row as it is, likewise",
         },
         "command",
-        'line, "at" AS at_ms, n, i, sender, verb, store_at, each.job, each.transition, each.before, '
-        "each.after",
+        'line, "at" AS at_ms, n, i, sender, verb, store_at, each.job, each.transition, '
+        "each.before, each.after",
         _each("changes"),
     ),
     _table(

@@ -139,7 +139,8 @@ _OWN: Final = (
         SELECT t.seed, t.n, t.at_ms, t.store_at, t.command ->> 'sweeper' AS sweeper,
             target.job_id AS job, target.epoch AS epoch, target.beats AS beats,
             target.first_seen_at AS first_seen_at, said.refusal AS refusal,
-            s.job IS NOT NULL AS swept, s.owner AS owner, s.deadline AS deadline, s.becomes AS becomes
+            s.job IS NOT NULL AS swept, s.owner AS owner, s.deadline AS deadline,
+            s.becomes AS becomes
         FROM targets t LEFT JOIN swept s
             ON s.seed = t.seed AND s.n = t.n AND s.job = target.job_id
         ORDER BY t.seed, t.n

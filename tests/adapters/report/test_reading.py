@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.adapters.report.traces import lines, write
+from unswept.adapters.report import reading
 from unswept.adapters.report.reading import find, read
 from unswept.core.errors import MisuseError
+from unswept.simulations import trace
 
 
 def test_a_folder_gives_the_first_run_that_broke_a_law(tmp_path: Path) -> None:
@@ -57,6 +62,22 @@ def test_a_trace_is_read_with_its_verdict_apart(tmp_path: Path) -> None:
 def test_a_trace_that_was_cut_short_has_no_end(tmp_path: Path) -> None:
     """Its run was killed: that is no pass, and no error either."""
     assert read(write(tmp_path / "run.jsonl", lines()[:5])).end is None
+
+
+def test_the_format_that_is_read_is_the_one_that_is_written() -> None:
+    """The reader has its own number, for it needs nothing that the writer needs."""
+    assert reading.FORMAT == trace.FORMAT
+
+
+def test_a_report_needs_no_extra() -> None:
+    """Nothing of the simulator's, but for what the base install has."""
+    code = (
+        "import sys\n"
+        "for extra in ('cattrs', 'duckdb', 'PIL', 'hypothesis'): sys.modules[extra] = None\n"
+        "import unswept.adapters.cli.report"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment)
 
 
 def test_another_format_is_refused_with_the_version_that_wrote_it(tmp_path: Path) -> None:
