@@ -20,6 +20,7 @@ from unswept.adapters.cli.merge import merge
 from unswept.adapters.cli.mutants import mutants
 from unswept.adapters.cli.prove import prove
 from unswept.adapters.cli.query import query
+from unswept.adapters.cli.report import report
 from unswept.adapters.cli.scenarios import scenarios
 from unswept.adapters.cli.simulate import simulate
 from unswept.adapters.urls import without_password
@@ -51,6 +52,7 @@ app.command()(merge)
 app.command()(query)
 app.command()(mutants)
 app.command()(scenarios)
+app.command()(report)
 app.command()(prove)
 app.command()(explore)
 app.command()(chart)
