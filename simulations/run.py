@@ -99,6 +99,8 @@ class Found:
     offence: str
     at_ms: int
     last_lines: tuple[str, ...]
+    verb: str = ""
+    """Where two stores differ: on which command."""
 
 
 @define
@@ -185,6 +187,7 @@ class Run:
                 violation.offence,
                 self.timeline.now,
                 tuple(self.transcript.last),
+                violation.verb,
             )
         return Outcome(
             self.settings.seed,

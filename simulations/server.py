@@ -29,6 +29,10 @@ _Plan = tuple[type, bool]
 """A step's command, and whether it changed anything: together they say which laws look at it."""
 
 
+def _plan_of(step: Step) -> _Plan:
+    return (type(step.command), bool(step.rows or step.events))
+
+
 @define
 class _Waiting:
     """A command that waits for a lock, until its lock timeout."""
@@ -71,6 +75,8 @@ class Server:
         True: it has struck."""
         self.checked: Counter[str] = Counter()
         """How often each law judged, steps apart."""
+        self.recorder: Callable[[Step, Envelope], None] | None = None
+        """Whoever writes down each step, before it is judged and made so."""
         self.commands = 0
         self._waiting: list[_Waiting] = []
         self._plans: dict[_Plan, tuple[tuple[str, Predicate], ...]] = {}
@@ -120,6 +126,8 @@ class Server:
     ) -> Any:
         """Judge what a command comes to, make it so, and compare the store under test."""
         step = self.history.step(self.pure.world, command, decision, self.clock())
+        if self.recorder is not None:
+            self.recorder(step, envelope)
         self.judge(step)
         self.commands += 1
         if self._under_test is not None:
@@ -131,7 +139,20 @@ class Server:
 
     def judge(self, step: Step) -> None:
         """Let every law that this step can break look at it."""
-        plan = (type(step.command), bool(step.rows or step.events))
+        plan = _plan_of(step)
+        laws = self._laws_on(plan)
+        self._judged[plan] += 1
+        for law_id, broken in laws:
+            offence = broken(step)
+            if offence is not None:
+                raise Violation(law_id, offence)
+
+    def judges_of(self, step: Step) -> tuple[str, ...]:
+        """The ids of the laws that look at this step."""
+        return tuple(law_id for law_id, _ in self._laws_on(_plan_of(step)))
+
+    def _laws_on(self, plan: _Plan) -> tuple[tuple[str, Predicate], ...]:
+        """The laws that look at such a step, by id."""
         laws = self._plans.get(plan)
         if laws is None:
             laws = self._plans[plan] = tuple(
@@ -141,11 +162,7 @@ class Server:
                 and law.id not in self._design.excused
                 and (plan[1] or not law.of_rows)
             )
-        self._judged[plan] += 1
-        for law_id, broken in laws:
-            offence = broken(step)
-            if offence is not None:
-                raise Violation(law_id, offence)
+        return laws
 
     def all_checked(self) -> Counter[str]:
         """How often each law has judged, steps included."""
@@ -181,6 +198,7 @@ class Server:
             raise Violation(
                 "LOCKSTEP",
                 f"the store under test answered {reply}, the pure store {expected}, to {command}",
+                verb=type(command).__name__,
             )
 
     def _must_wait(self, envelope: Envelope) -> bool:
