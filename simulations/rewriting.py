@@ -170,7 +170,7 @@ _AS_IT_IS: Final = Stamps()
 
 
 def _seen(pair: tuple[str, StoreMs], stamps: Stamps, world: World) -> tuple[str, StoreMs]:
-    name, at = pair
+    name = pair[0]
     row = world.instances.get(name)
     if row is None or name not in stamps.seen:
         return pair
