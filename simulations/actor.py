@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import log
 from random import Random
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from attrs import define, field
 
@@ -20,6 +20,9 @@ from unswept.simulations.marks import Mark
 from unswept.simulations.network import Envelope, Network
 from unswept.simulations.timeline import HostClock, Timeline
 
+if TYPE_CHECKING:
+    from unswept.simulations.trace import Trace
+
 
 class Surroundings(Protocol):
     """What anybody can reach: the rest of the simulated world."""
@@ -28,6 +31,8 @@ class Surroundings(Protocol):
     rng: Random
     network: Network
     design: Design
+    trace: Trace | None
+    """Where all that happens is written down, if anybody wants it."""
 
     def sometimes(self, mark: Mark) -> None:
         """Something that must happen now and then has happened."""
@@ -73,20 +78,34 @@ class Actor:
         self._patience_ms = patience_ms
         self._backlog: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
 
+    @property
+    def kind(self) -> str:
+        """What it is, in one word."""
+        return type(self).__name__.lower()
+
+    @property
+    def host_name(self) -> str:
+        """Where it runs."""
+        return self.host.name
+
     def kill(self) -> None:
         """The process is gone, with all that it knew."""
         self.alive = False
         self._backlog.clear()
+        self._trace("killed")
 
     def freeze(self) -> None:
         """The process stands still: suspended, stopped, or its loop is blocked."""
         self.frozen += 1
+        if self.frozen == 1 and self.alive:
+            self._trace("stands_still")
 
     def thaw(self) -> None:
         """The process runs on; whatever came meanwhile is dealt with after its timers."""
         self.frozen -= 1
         if self.frozen or not self.alive:
             return
+        self._trace("goes_on")
         self._awake()
         backlog, self._backlog = self._backlog, []
         for action, args in backlog:
@@ -149,6 +168,10 @@ class Actor:
     def _must_wait(self, call: Call) -> bool:
         """Is it not the time to send this? Then it has been seen to."""
         return False
+
+    def _trace(self, event: str) -> None:
+        if self.world.trace is not None:
+            self.world.trace.instance(self.world.timeline.now, self, event)
 
     def _sending(self, command: c.Command[Any], repeat: bool) -> None:
         """A command is about to go out."""

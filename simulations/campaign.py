@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from multiprocessing import get_context
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from attrs import define, evolve, field, frozen
 
@@ -18,6 +18,9 @@ from unswept.simulations.marks import Mark
 from unswept.simulations.run import Found, Outcome, Run, Settings
 from unswept.simulations.timeline import StoreClock, Timeline
 
+if TYPE_CHECKING:
+    from unswept.simulations.trace import Trace
+
 EPOCH: Final = 1_700_000_000_000
 """Where the store clock of every run begins; only differences matter."""
 DEFAULT_SEEDS: Final = 20
@@ -25,6 +28,8 @@ DEFAULT_SEEDS: Final = 20
 OpenStore = Callable[[StoreClock, int], AbstractContextManager[Store | None]]
 """Opens an empty store under test for a seed, on the simulator's clock; it yields None where the
 pure store runs alone. It must be picklable."""
+OpenTrace = Callable[[int], AbstractContextManager["Trace"]]
+"""Opens the trace of a seed. It must be picklable."""
 
 
 @frozen
@@ -34,6 +39,8 @@ class Task:
     settings: Settings
     open_store: OpenStore
     twice: bool
+    open_trace: OpenTrace | None = None
+    """Of the first of two runs: the second shows, untraced, that tracing changes nothing."""
 
 
 @define
@@ -44,16 +51,19 @@ class Checked:
     same: bool = True
 
 
-def run_seed(settings: Settings, open_store: OpenStore) -> Outcome:
+def run_seed(
+    settings: Settings, open_store: OpenStore, open_trace: OpenTrace | None = None
+) -> Outcome:
     """One seed, from nothing to its end or its first violation."""
     clock = StoreClock(Timeline(), EPOCH)
-    with open_store(clock, settings.seed) as store:
-        return Run(settings, store, clock).outcome()
+    tracing = nullcontext() if open_trace is None else open_trace(settings.seed)
+    with open_store(clock, settings.seed) as store, tracing as trace:
+        return Run(settings, store, clock, trace).outcome()
 
 
 def check_seed(task: Task) -> Checked:
     """Run a seed; a violation, or a task that asks for it, is run again and must be the same."""
-    outcome = run_seed(task.settings, task.open_store)
+    outcome = run_seed(task.settings, task.open_store, task.open_trace)
     if not task.twice and outcome.violation is None:
         return Checked(outcome)
     again = run_seed(task.settings, task.open_store)
@@ -61,11 +71,15 @@ def check_seed(task: Task) -> Checked:
 
 
 def run_seeds(
-    settings: Settings, seeds: Sequence[int], open_store: OpenStore, workers: int
+    settings: Settings,
+    seeds: Sequence[int],
+    open_store: OpenStore,
+    workers: int,
+    open_trace: OpenTrace | None = None,
 ) -> Iterator[Checked]:
     """Run seeds in order, the first of them twice; stop by closing the iterator."""
     tasks = [
-        Task(evolve(settings, seed=seed), open_store, twice=index == 0)
+        Task(evolve(settings, seed=seed), open_store, twice=index == 0, open_trace=open_trace)
         for index, seed in enumerate(seeds)
     ]
     if workers == 1 or len(tasks) == 1:

@@ -106,7 +106,7 @@ class RenewalsBlocked(Fault):
         if not run.server.sweep_waits() and run.timeline.now < at_most:
             run.timeline.after(_WORST_MOMENT, self._end, run, span, at_most)
             return
-        span.end = run.timeline.now
+        run.truth.end(span, run.timeline.now)
         run.server.table_locks -= 1
         run.server.released()
 
@@ -133,7 +133,7 @@ class RowLock(Fault):
         if not run.server.sweep_waits() and run.timeline.now < at_most:
             run.timeline.after(_WORST_MOMENT, self._end, run, span, at_most)
             return
-        span.end = run.timeline.now
+        run.truth.end(span, run.timeline.now)
         assert span.job_id is not None
         run.server.locked_rows.discard(span.job_id)
         run.server.released()
@@ -244,7 +244,7 @@ class Cut(Fault):
         run.timeline.after(seconds * _SECOND, self._end, run, name, span)
 
     def _end(self, run: Run, name: str, span: Span) -> None:
-        span.end = run.timeline.now
+        run.truth.end(span, run.timeline.now)
         run.network.cut.discard(name)
 
 
@@ -412,7 +412,7 @@ def outage(run: Run, length_ms: int) -> None:
 
 
 def _end_outage(run: Run, span: Span) -> None:
-    span.end = run.timeline.now
+    run.truth.end(span, run.timeline.now)
     run.server.down -= 1
 
 
@@ -423,6 +423,8 @@ def step_clock(run: Run, ms: int) -> None:
     if ms < 0:
         run.truth.back_steps.append(run.timeline.now)
     run.note(f"store clock steps by {ms} ms")
+    if run.trace is not None:
+        run.trace.fault(run.timeline.now, "store-clock", "strikes", ms=ms)
 
 
 def freeze(run: Run, name: str, victims: Sequence[Actor], length_ms: int) -> None:
@@ -439,6 +441,6 @@ def freeze(run: Run, name: str, victims: Sequence[Actor], length_ms: int) -> Non
 
 def _end_freeze(run: Run, frozen: Sequence[Actor], spans: list[Span]) -> None:
     for span in spans:
-        span.end = run.timeline.now
+        run.truth.end(span, run.timeline.now)
     for actor in frozen:
         actor.thaw()

@@ -151,6 +151,7 @@ class Instance(Actor):
 
     def drain(self) -> None:
         """Take no new work; fail what has not begun, finish what runs, then leave."""
+        self._trace("drains")
         self.heart = hearts.drain(self.heart)
         if self.tasks:
             self.world.sometimes(Mark.DRAINED)
@@ -183,6 +184,9 @@ class Instance(Actor):
             else:
                 self._register()
         self._set_timer(now)
+        if self.world.trace is not None:
+            phase = hearts.phase_at(self.heart, now)
+            self.world.trace.mind(self.world.timeline.now, self, phase, self.sweeper.suspicions)
 
     def _set_timer(self, now: MonoMs) -> None:
         times = [
@@ -506,6 +510,7 @@ class Instance(Actor):
             self.heart = hearts.stop(self.heart)
             self._send(c.Deregister(self.name), lambda reply: None)
             self.alive = False
+            self._trace("stopped")
 
     # Sending --------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from random import Random
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from attrs import define, evolve, field, frozen
 from attrs import fields as attrs_fields
@@ -36,10 +36,13 @@ from unswept.simulations.runner import FITS, Fit, Runner
 from unswept.simulations.server import Server
 from unswept.simulations.timeline import HostClock, StoreClock, Timeline
 from unswept.simulations.transcript import Transcript, told
-from unswept.simulations.truth import Truth
+from unswept.simulations.truth import Span, Truth
 from unswept.simulations.violation import Violation
 from unswept.spec.laws import BY_ID
 from unswept.spec.observations import Delivery, Neglect, Send, Sight, Step, SweepTruth, Work
+
+if TYPE_CHECKING:
+    from unswept.simulations.trace import Trace
 
 HOUR: Final = 3_600_000
 _LOOK_EVERY: Final = 10_000
@@ -132,7 +135,13 @@ class _Watched:
 class Run:
     """A simulated world. `outcome()` runs it to its end, or to its first violation."""
 
-    def __init__(self, settings: Settings, under_test: c.Store | None, clock: StoreClock) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        under_test: c.Store | None,
+        clock: StoreClock,
+        trace: Trace | None = None,
+    ) -> None:
         """A world in which nothing has happened yet; `clock` is also the store under test's."""
         self.settings = settings
         self.design: Design = DESIGNS[settings.design]
@@ -153,6 +162,11 @@ class Run:
             self.timeline, clock, self.network, under_test, self.design, timeout, self._observe
         )
         self.network.store = self.server
+        self.trace = trace
+        if trace is not None:
+            trace.begins(settings, self.design.excused, clock())
+            self.server.recorder = self._record
+            self.truth.told = self._trace_span
         self.hosts = self._make_hosts()
         self.instances: list[Instance] = []
         self._watched: dict[str, _Watched] = {}
@@ -182,6 +196,8 @@ class Run:
             self.server.compare_all()
         except Violation as violation:
             self.note(f"VIOLATION {violation}")
+            if self.trace is not None:
+                self.trace.violation(self.timeline.now, violation.law, violation.offence)
             found = Found(
                 violation.law,
                 violation.offence,
@@ -189,7 +205,7 @@ class Run:
                 tuple(self.transcript.last),
                 violation.verb,
             )
-        return Outcome(
+        outcome = Outcome(
             self.settings.seed,
             found,
             self.transcript.digest,
@@ -201,6 +217,17 @@ class Run:
             self.server.all_checked(),
             self.live_jobs_swept,
         )
+        if self.trace is not None:
+            self.trace.ends(
+                self.timeline.now,
+                digest=outcome.digest,
+                commands=outcome.commands,
+                checked=outcome.checked,
+                faults=outcome.faults,
+                sometimes=outcome.sometimes,
+                live_jobs_swept=outcome.live_jobs_swept,
+            )
+        return outcome
 
     # What instances and faults use ----------------------------------------------------------
 
@@ -252,6 +279,7 @@ class Run:
         self._watched[instance.name] = _Watched()
         beat = instance.policy.heartbeat_interval_ms
         self.note(f"{instance.name} boots on {instance.host.name}, beats every {beat} ms")
+        self._trace_boot(instance, instance.policy)
         instance.boot()
 
     def kill(self, instance: Instance) -> None:
@@ -290,6 +318,8 @@ class Run:
             )
         exempt = repeat and isinstance(command, c.Claim)
         send = Send(instance.name, command, phase, exempt, sights)
+        if self.trace is not None:
+            self.trace.send(self.timeline.now, send)
         self._judge("L10", send)
         if sights:
             self._judge("L12a", send)
@@ -297,11 +327,15 @@ class Run:
     def working(self, instance: Instance, job_id: str, epoch: int, requeue: RequeueRule) -> None:
         """An instance begins a step of work: law L11."""
         heard = self._watched[instance.name].stamps.get((job_id, epoch))
+        margin = instance.policy.local_margin_ms
+        now = instance.host.clock()
+        if self.trace is not None:
+            self.trace.work(
+                self.timeline.now, instance, (job_id, epoch), requeue, now, heard, margin
+            )
         if heard is None:
             raise Violation("L11", f"{instance.name} works on {job_id} without any grant")
         sent_at, ttl_ms = heard
-        margin = instance.policy.local_margin_ms
-        now = instance.host.clock()
         job = self.server.pure.world.jobs.get(job_id)
         reached = epoch if job is None else job.lease.epoch
         work = Work(instance.name, job_id, requeue, now, sent_at, ttl_ms, margin, epoch, reached)
@@ -313,7 +347,10 @@ class Run:
         done = self.truth.events_done(consumer, number)
         if number <= done:
             self.sometimes(Mark.DELIVERED_AGAIN)
-        self._judge("F4", Delivery(consumer, number, done, handled=True))
+        delivery = Delivery(consumer, number, done, handled=True)
+        if self.trace is not None:
+            self.trace.delivery(self.timeline.now, delivery)
+        self._judge("F4", delivery)
 
     def beat_accepted(self, instance: Instance, sent_at: MonoMs, now: MonoMs) -> None:
         """An instance took the answer to its beat."""
@@ -521,6 +558,21 @@ class Run:
         if offence is not None:
             raise Violation(law_id, offence)
 
+    # What is written down -------------------------------------------------------------------
+
+    def _record(self, step: Step, envelope: Envelope) -> None:
+        assert self.trace is not None
+        self.trace.command(self.timeline.now, envelope.sender, step)
+
+    def _trace_boot(self, actor: Actor, policy: LeasePolicy | None = None) -> None:
+        if self.trace is not None:
+            self.trace.boots(self.timeline.now, actor, policy)
+
+    def _trace_span(self, span: Span) -> None:
+        assert self.trace is not None
+        event = "begins" if span.end is None else "ends"
+        self.trace.fault(self.timeline.now, span.name, event, span.job_id or span.instance)
+
     # The world's own doings -----------------------------------------------------------------
 
     def _make_hosts(self) -> list[Host]:
@@ -549,6 +601,8 @@ class Run:
     def _strike(self, fault: Fault) -> None:
         self.faults[fault.name] += 1
         self.note(f"fault: {fault.name}")
+        if self.trace is not None:
+            self.trace.fault(self.timeline.now, fault.name, "strikes")
         fault.strike(self)
         self._schedule(fault)
 
@@ -559,8 +613,9 @@ class Run:
         host = self.hosts[0]
         authority = Authority("authority", host, self, self._active)
         producer = Producer("producer", host, self)
-        authority.begin()
-        producer.begin()
+        for client in (authority, producer):
+            self._trace_boot(client)
+            client.begin()
         self.clients = [authority, producer]
         for index in range(CONSUMERS):
             self._boot_consumer(self._host(index), authority.hear)
@@ -573,6 +628,7 @@ class Run:
         consumer = Consumer(self._name("c"), host, self, "authority", handler)
         self.clients = [*(client for client in self.clients if client.alive), consumer]
         self.note(f"{consumer.name} boots on {host.name}, a consumer")
+        self._trace_boot(consumer)
         consumer.begin()
 
 

@@ -34,7 +34,7 @@ class Transcript:
 
 def told(sender: str, command: c.Command[Any], reply: Any) -> str:
     """A command and its reply, on one line."""
-    return f"{sender} {type(command).__name__}{_about(command)}: {_said(reply)}"
+    return f"{sender} {type(command).__name__}{_about(command)}: {said(reply)}"
 
 
 def _about(command: c.Command[Any]) -> str:
@@ -49,7 +49,8 @@ def _about(command: c.Command[Any]) -> str:
     return ""
 
 
-def _said(reply: Any) -> str:
+def said(reply: Any) -> str:
+    """A reply in a few words."""
     if isinstance(reply, r.Accepted):
         done = "repeated" if reply.transition is None else reply.transition.value
         return f"{done}, now {reply.standing.status.value} at epoch {reply.standing.epoch}"

@@ -3,6 +3,8 @@ could renew, and since when. Times are true milliseconds."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from attrs import define, field
 
 from unswept.core.policy import LeasePolicy
@@ -15,9 +17,20 @@ class Span:
 
     name: str
     begin: int
-    end: int | None = None
     job_id: str | None = None
     """Only this job's renewal is held up."""
+    instance: str | None = None
+    """This instance alone cannot renew."""
+    _end: int | None = field(default=None, init=False)
+
+    @property
+    def end(self) -> int | None:
+        """When it was over; see `Truth.end`."""
+        return self._end
+
+    def close(self, now: int) -> None:
+        """It is over."""
+        self._end = now
 
     def length(self, now: int) -> int:
         """How long it has lasted."""
@@ -41,18 +54,31 @@ class Truth:
     failed_beats: dict[str, list[int]] = field(factory=dict)
     done_events: dict[str, int] = field(factory=dict)
     """By consumer: up to this number every event was handled, or made a dead letter."""
+    told: Callable[[Span], None] | None = None
+    """Whoever is to hear of each fault that begins or ends."""
 
     def begin_shared(self, name: str, now: int, job_id: str | None = None) -> Span:
         """From now on nobody (or nobody who holds `job_id`) can renew."""
         span = Span(name, now, job_id=job_id)
         self.shared.append(span)
+        self._tell(span)
         return span
 
     def begin_own(self, name: str, now: int, instance: str) -> Span:
         """From now on this instance alone cannot renew."""
-        span = Span(name, now)
+        span = Span(name, now, instance=instance)
         self.own.setdefault(instance, []).append(span)
+        self._tell(span)
         return span
+
+    def end(self, span: Span, now: int) -> None:
+        """The fault is over."""
+        span.close(now)
+        self._tell(span)
+
+    def _tell(self, span: Span) -> None:
+        if self.told is not None:
+            self.told(span)
 
     def beat_failed(self, instance: str, now: int) -> None:
         """A beat of this instance got no answer in time."""
