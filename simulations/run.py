@@ -27,7 +27,7 @@ from unswept.simulations.broken_stores import blanket_sweep
 from unswept.simulations.consumer import Consumer
 from unswept.simulations.designs import DESIGNS, Design
 from unswept.simulations.faults import FAULTS, Fault, weather_of
-from unswept.simulations.gateway import Gateway
+from unswept.simulations.gateway import Gateway, load_of
 from unswept.simulations.instance import Instance
 from unswept.simulations.marks import Mark
 from unswept.simulations.network import Envelope, Network
@@ -49,6 +49,7 @@ _LOOK_EVERY: Final = 10_000
 """How often law L13 looks for neglected jobs."""
 CONSUMERS: Final = 2
 """Processes that compete for the one consumer's lease."""
+_SPARED: Final = BY_ID["L12"].broken or (lambda truth: None)
 _MEMORY: Final = 1_800_000
 """How far back faults are remembered: longer than any lease and any outage reach."""
 
@@ -92,6 +93,13 @@ class Settings:
     design: str = "unswept"
     runners: int = 2
     """Runners at a time; with them come a producer, an authority and consumers."""
+    jobs: int | None = None
+    """How many jobs all gateways together run at a time, on average; by default what comes of one
+    person every 90 seconds at each."""
+    job_minutes: float | None = None
+    """How long a gateway's job takes on average; by default 4.4 minutes."""
+    counting: bool = False
+    """A broken law ends no run: what broken designs do to live jobs is counted to the end."""
 
 
 @define
@@ -120,6 +128,9 @@ class Outcome:
     sometimes: Counter[str]
     checked: Counter[str]
     live_jobs_swept: int
+    """Swept while their owner lived and held them, its own faults included."""
+    heartbeated_jobs_swept: int
+    """Those of them that law L12 spares: nothing kept their owner, and it alone, from renewing."""
 
 
 @define
@@ -145,6 +156,8 @@ class Run:
         """A world in which nothing has happened yet; `clock` is also the store under test's."""
         self.settings = settings
         self.design: Design = DESIGNS[settings.design]
+        if settings.counting:
+            self.design = evolve(self.design, excused=frozenset(BY_ID))
         if not self.design.on_real_store:
             under_test = None
         self.rng = Random(settings.seed)
@@ -155,6 +168,7 @@ class Run:
         self.events: Counter[str] = Counter()
         self.marks: Counter[str] = Counter()
         self.live_jobs_swept = 0
+        self.heartbeated_jobs_swept = 0
         faults = self._draw_faults()
         self.network = Network(self.timeline, self.rng, weather_of(faults), self._heard)
         timeout = DEFAULT.operation_timeout_ms
@@ -173,6 +187,7 @@ class Run:
         self._stamped: dict[str, int] = {}
         self._unlocked: dict[str, int] = {}
         self._booted = 0
+        self._load = load_of(settings.instances, settings.jobs, settings.job_minutes)
         self.clients: list[Actor] = []
         """Whoever deals with the fleet: producer, authority and consumers."""
         for index in range(settings.instances):
@@ -216,6 +231,7 @@ class Run:
             self.marks,
             self.server.all_checked(),
             self.live_jobs_swept,
+            self.heartbeated_jobs_swept,
         )
         if self.trace is not None:
             self.trace.ends(
@@ -258,7 +274,7 @@ class Run:
 
     def _boot_gateway(self, host: Host) -> None:
         policy = self._policy((DEFAULT, DEFAULT, QUICK))
-        self._boot(Gateway(self._name("i"), host, policy, self))
+        self._boot(Gateway(self._name("i"), host, policy, self, self._load))
 
     def _boot_runner(self, host: Host, fit: Fit) -> None:
         policy = self._policy((FLEET, PATIENT))
@@ -477,6 +493,8 @@ class Run:
         self.live_jobs_swept += 1
         sweeper = next((i for i in self.living() if i.name == envelope.sender), owner)
         truth = self._truth_of(job, owner, sweeper)
+        if _SPARED(truth) is not None:
+            self.heartbeated_jobs_swept += 1
         self._judge("L12", truth)
         self.sometimes(Mark.OWN_FAULT_SWEPT)
 

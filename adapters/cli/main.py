@@ -15,11 +15,12 @@ from unswept.adapters.cli.check_config import check_config
 from unswept.adapters.cli.exit_codes import ExitCode
 from unswept.adapters.cli.explore import explore
 from unswept.adapters.cli.fleet import fleet
+from unswept.adapters.cli.merge import merge
 from unswept.adapters.cli.prove import prove
 from unswept.adapters.cli.scenarios import scenarios
 from unswept.adapters.cli.simulate import simulate
 from unswept.adapters.urls import without_password
-from unswept.core.errors import MisuseError, StoreError
+from unswept.core.errors import MisuseError, UnsweptError
 
 
 class _Discreet(TyperGroup):
@@ -43,6 +44,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(simulate)
+app.command()(merge)
 app.command()(scenarios)
 app.command()(prove)
 app.command()(explore)
@@ -62,11 +64,17 @@ def main() -> None:
     try:
         app()
     except MisuseError as error:
-        Console(stderr=True).print(f"unswept: {error}", markup=False, soft_wrap=True)
+        _say(error)
         sys.exit(ExitCode.USAGE)
-    except StoreError as error:
-        Console(stderr=True).print(f"unswept: {error}", markup=False, soft_wrap=True)
+    except UnsweptError as error:  # the outside world did it
+        _say(error)
         sys.exit(ExitCode.UNDETERMINED)
     except Exception:  # a harness that fails has found nothing out: exit 1 would say it had
         Console(stderr=True).print_exception()
         sys.exit(ExitCode.UNDETERMINED)
+
+
+def _say(error: UnsweptError) -> None:
+    """An error quotes what was asked for, and that may be a URL in a wrong place."""
+    said = without_password(f"unswept: {error}")
+    Console(stderr=True).print(said, markup=False, soft_wrap=True)

@@ -8,11 +8,12 @@ from contextlib import contextmanager
 import pytest
 
 from unswept.core.commands import Store
-from unswept.simulations.campaign import Totals, broken_designs, run_seed, run_seeds
+from unswept.simulations.campaign import Totals, broken_designs, run_seed, run_seeds, tasks
 from unswept.simulations.faults import FAULTS
 from unswept.simulations.marks import Mark
 from unswept.simulations.run import Outcome, Settings
 from unswept.simulations.timeline import HostClock, StoreClock, Timeline
+from unswept.simulations.workers import processes
 
 CAUGHT_BY = {
     "blanket-sweep": {"L1", "L2"},
@@ -123,11 +124,11 @@ def test_every_broken_design_has_its_law() -> None:
 
 def test_the_order_of_outcomes_does_not_depend_on_the_workers() -> None:
     """Two processes report the same outcomes in the same order as one."""
-    settings = Settings(seed=1, hours=0.2)
-    found = [
-        [checked.outcome.digest for checked in run_seeds(settings, (1, 2, 3), pure, workers)]
-        for workers in (1, 2)
-    ]
+    todo = tasks(Settings(seed=1, hours=0.2), (1, 2, 3), pure)
+    found = []
+    for count in (1, 2):
+        with processes(count) as workers:
+            found.append([checked.outcome.digest for checked in run_seeds(todo, workers)])
     assert found[0] == found[1]
 
 
