@@ -53,19 +53,23 @@ def restricted(command: Command[Any], jobs: Collection[str]) -> Command[Any] | N
         return command
     if (job_id := getattr(command, "job_id", None)) is not None:
         return command if job_id in jobs else None
+    whole: Any = command
     batches = {
-        name: tuple(row for row in getattr(command, name) if _job_of(row) in jobs)
+        name: tuple(row for row in getattr(whole, name) if _job_of(row) in jobs)
         for name in _BATCHES
-        if hasattr(command, name)
+        if hasattr(whole, name)
     }
-    return evolve(command, **batches) if any(batches.values()) else None
+    return evolve(whole, **batches) if any(batches.values()) else None
 
 
 def shifted(command: Command[Any], by_ms: int) -> Command[Any]:
     """The same command with all the store times that it names moved."""
     if isinstance(command, c.ForgetInstances):
         return evolve(command, seen=tuple((name, at + by_ms) for name, at in command.seen))
-    return _edited(command, lambda name, v: v + by_ms if name in _TIMES and v is not None else v)
+    moved: Command[Any] = _edited(
+        command, lambda name, v: v + by_ms if name in _TIMES and v is not None else v
+    )
+    return moved
 
 
 def renamed(value: V, names: Mapping[str, str]) -> V:
@@ -74,10 +78,11 @@ def renamed(value: V, names: Mapping[str, str]) -> V:
         return evolve(value, seen=tuple((names.get(name, name), at) for name, at in value.seen))
     if isinstance(value, c.ForgetKeys):
         return evolve(value, seen=tuple((who, key, names.get(j, j)) for who, key, j in value.seen))
-    return _edited(value, lambda name, v: names.get(v, v) if name in _NAMES else v)
+    other: V = _edited(value, lambda name, v: names.get(v, v) if name in _NAMES else v)
+    return other
 
 
-def _edited(value: V, edit: Callable[[str, Any], Any]) -> V:
+def _edited(value: Any, edit: Callable[[str, Any], Any]) -> Any:
     """A copy with each plain field edited, also inside commands, holds, targets and sights."""
     fields = {}
     for each in attrs.fields(type(value)):
@@ -89,7 +94,7 @@ def _edited(value: V, edit: Callable[[str, Any], Any]) -> V:
         )
         if new != old:
             fields[each.name] = new
-    return evolve(value, **fields) if fields else value  # type: ignore[type-var]
+    return evolve(value, **fields) if fields else value
 
 
 def _part(name: str, part: Any, edit: Callable[[str, Any], Any]) -> Any:
@@ -143,8 +148,7 @@ def stamps_of(command: Command[Any], world: World) -> Stamps:
 def _stamped(command: Command[Any]) -> tuple[Any, ...]:
     if hasattr(command, "epoch"):
         return (command,)
-    rows: tuple[Any, ...] = getattr(command, "holds", None) or getattr(command, "targets", ())
-    return rows
+    return (*getattr(command, "holds", ()), *getattr(command, "targets", ()))
 
 
 def rebased(command: Command[Any], stamps: Stamps, world: World) -> Command[Any]:
@@ -159,11 +163,15 @@ def rebased(command: Command[Any], stamps: Stamps, world: World) -> Command[Any]
         return evolve(command, token=consumer.token + stamps.token, upto=upto)
     if isinstance(command, c.ForgetInstances):
         return evolve(command, seen=tuple(_seen(pair, stamps, world) for pair in command.seen))
-    if hasattr(command, "epoch"):
-        return _restamped(command, stamps, world)
-    name = "holds" if hasattr(command, "holds") else "targets"
-    rows = tuple(_restamped(row, stamps, world) for row in getattr(command, name))
-    return evolve(command, **{name: rows})
+    named: Any = command
+    if not hasattr(named, "epoch"):
+        rows = "holds" if hasattr(named, "holds") else "targets"
+        batch = tuple(_restamped(row, stamps, world) for row in getattr(named, rows))
+        named = evolve(named, **{rows: batch})
+    else:
+        named = _restamped(named, stamps, world)
+    same_kind: Command[Any] = named
+    return same_kind
 
 
 _AS_IT_IS: Final = Stamps()
@@ -196,7 +204,8 @@ def _restamped(named: Any, stamps: Stamps, world: World) -> Any:
 
 def simpler(command: Command[Any]) -> Iterator[Command[Any]]:
     """The same command with one thing less to it, in one way after the other."""
-    for each in attrs.fields(type(command)):
+    kind: Any = type(command)
+    for each in attrs.fields(kind):
         old = getattr(command, each.name)
         if each.default is not attrs.NOTHING and old != each.default:
             yield from _tried(command, {each.name: each.default})
@@ -209,7 +218,7 @@ def simpler(command: Command[Any]) -> Iterator[Command[Any]]:
         yield from _tried(command, marks)
 
 
-def _tried(command: Command[Any], fields: Mapping[str, Any]) -> Iterator[Command[Any]]:
+def _tried(command: Any, fields: Mapping[str, Any]) -> Iterator[Command[Any]]:
     try:
         yield evolve(command, **fields)
     except MisuseError:
