@@ -65,7 +65,7 @@ def restricted(command: Command[Any], jobs: Collection[str]) -> Command[Any] | N
 def shifted(command: Command[Any], by_ms: int) -> Command[Any]:
     """The same command with all the store times that it names moved."""
     if isinstance(command, c.ForgetInstances):
-        return evolve(command, seen=tuple((name, at + by_ms) for name, at in command.seen))
+        return evolve(command, seen=tuple((name, StoreMs(at + by_ms)) for name, at in command.seen))
     moved: Command[Any] = _edited(
         command, lambda name, v: v + by_ms if name in _TIMES and v is not None else v
     )

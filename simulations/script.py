@@ -20,7 +20,7 @@ from unswept.simulations.run import Settings
 from unswept.simulations.server import Server
 from unswept.simulations.timeline import StoreClock, Timeline
 from unswept.simulations.violation import Violation
-from unswept.simulations.witness import Truth, Witness
+from unswept.simulations.witness import Observation, Truth, Witness
 from unswept.spec.laws import BY_ID
 from unswept.spec.observations import Send, Step
 
@@ -55,16 +55,23 @@ class Script:
     steps: tuple[Told, ...]
 
 
+Verdict = tuple[str, str | None]
+"""A law that looked, and how it was broken if it was."""
+
+
 @frozen
 class Shown:
-    """What came of one step."""
+    """What came of one step of the store, or of one look at what the store does not know."""
 
-    command: Command[Any] | None
-    """As the store was told, with the stamps that it had."""
+    store_at: StoreMs
+    sender: str
+    subject: Command[Any] | Observation
+    """As the store was told it, with the stamps that it had; or what was judged."""
     reply: Any
     rows: tuple[tuple[Job | None, Job | None], ...]
-    laws: tuple[str, ...]
-    """Those that looked at it."""
+    verdicts: tuple[Verdict, ...]
+    borne_out: bool = True
+    """The store bears out what was judged; if not, nothing can be said."""
 
 
 @frozen
@@ -85,8 +92,15 @@ Meaning = Callable[[int, World], Command[Any] | None]
 class Teller:
     """Tells a fresh store one step after another, and lets the laws look."""
 
-    def __init__(self, design: Design, under_test: Store | None, clock: StoreClock) -> None:
+    def __init__(
+        self,
+        design: Design,
+        under_test: Store | None,
+        clock: StoreClock,
+        watch: Callable[[Shown], None] | None,
+    ) -> None:
         """Nothing has been told yet; `clock` is also the store under test's."""
+        self._watch = watch
         self._clock = clock
         self._excused = design.excused
         network = Network(clock.timeline, Random(0), Weather(), _nobody)
@@ -94,14 +108,12 @@ class Teller:
         self.server = Server(clock.timeline, clock, network, under_test, design, 0, _nobody)
         self._witness = Witness(self.server.pure.world, self.server.history.stamps)
         self.server.recorder = self._see
-        self._step: Step | None = None
 
     def tell(self, told: Told, command: Command[Any] | None) -> None:
         """One step; raises `Violation` if it breaks a law."""
-        self._step = None
         self._clock.offset_ms = told.store_at
         if told.truth is not None and isinstance(told.truth.observation, Send):
-            self._judge(told.truth, command)
+            self._judge(told.truth, command, told.sender)
         if told.blanket:
             world, now = self.server.pure.world, self._clock()
             sweep, decision = blanket_sweep(world, told.sender, now)
@@ -109,26 +121,28 @@ class Teller:
         elif command is not None:
             self.server.execute(command, _envelope(told.sender, command))
         if told.truth is not None and not isinstance(told.truth.observation, Send):
-            self._judge(told.truth, command)
-
-    def shown(self, told: Told, command: Command[Any] | None) -> Shown:
-        """What came of the step that was told last, also if it broke a law."""
-        judged = () if told.truth is None else (told.truth.law,)
-        step = self._step
-        if step is None:
-            return Shown(command, None, (), judged)
-        return Shown(step.command, step.reply, step.rows, (*self.server.judges_of(step), *judged))
+            self._judge(told.truth, command, told.sender)
 
     def _see(self, step: Step, envelope: Envelope) -> None:
-        self._step = step
         self._witness.see(step)
+        if self._watch is not None:
+            verdicts = tuple(self.server.verdicts(step))
+            self._watch(
+                Shown(step.now, envelope.sender, step.command, step.reply, step.rows, verdicts)
+            )
 
-    def _judge(self, truth: Truth, command: Command[Any] | None) -> None:
+    def _judge(self, truth: Truth, command: Command[Any] | None, sender: str) -> None:
         law = BY_ID[truth.law]
         if law.id in self._excused or law.broken is None:
             return
-        seen = self._witness.remade(truth, command, self._clock())
+        now = self._clock()
+        seen = self._witness.remade(truth, command, now)
         offence = None if seen is None else law.broken(seen)
+        if self._watch is not None:
+            verdict = (law.id, offence)
+            self._watch(
+                Shown(now, sender, truth.observation, None, (), (verdict,), seen is not None)
+            )
         if offence is not None:
             raise Violation(law.id, offence)
 
@@ -138,7 +152,7 @@ def carried_out(
     design: str,
     open_store: OpenStore,
     meaning: Meaning | None = None,
-    watch: Callable[[Told, Shown], None] | None = None,
+    watch: Callable[[Shown], None] | None = None,
 ) -> Broken | None:
     """Tell a fresh store of this design, or the one that `open_store` opens, what stands in
     `steps`, each word as it stands unless `meaning` knows better; how a law was broken, or None if
@@ -146,16 +160,12 @@ def carried_out(
     clock = StoreClock(Timeline(), steps[0].store_at if steps else 0)
     index = 0
     with open_store(clock, 0) as store:
-        teller = Teller(DESIGNS[design], store, clock)
+        teller = Teller(DESIGNS[design], store, clock, watch)
         try:
             for index, told in enumerate(steps):
                 world = teller.server.pure.world
                 command = told.command if meaning is None else meaning(index, world)
-                try:
-                    teller.tell(told, command)
-                finally:
-                    if watch is not None:
-                        watch(told, teller.shown(told, command))
+                teller.tell(told, command)
             index = len(steps)
             teller.server.compare_all()
         except Violation as found:

@@ -4,7 +4,7 @@ judged by the laws and compared, reply for reply, with the store under test."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from attrs import define, evolve
@@ -139,17 +139,15 @@ class Server:
 
     def judge(self, step: Step) -> None:
         """Let every law that this step can break look at it."""
-        plan = _plan_of(step)
-        laws = self._laws_on(plan)
-        self._judged[plan] += 1
-        for law_id, broken in laws:
-            offence = broken(step)
+        self._judged[_plan_of(step)] += 1
+        for law_id, offence in self.verdicts(step):
             if offence is not None:
                 raise Violation(law_id, offence)
 
-    def judges_of(self, step: Step) -> tuple[str, ...]:
-        """The ids of the laws that look at this step."""
-        return tuple(law_id for law_id, _ in self._laws_on(_plan_of(step)))
+    def verdicts(self, step: Step) -> Iterator[tuple[str, str | None]]:
+        """Each law that looks at this step, by its id, and how it was broken if it was."""
+        for law_id, broken in self._laws_on(_plan_of(step)):
+            yield law_id, broken(step)
 
     def _laws_on(self, plan: _Plan) -> tuple[tuple[str, Predicate], ...]:
         """The laws that look at such a step, by id."""

@@ -15,11 +15,11 @@ from unswept.simulations.designs import DESIGNS
 from unswept.simulations.recording import Entry, RecordedRun, TooLong
 from unswept.simulations.run import HOUR, Found, Settings
 from unswept.simulations.script import Script
-from unswept.simulations.script_search import Search
+from unswept.simulations.script_search import Search, cost
 from unswept.simulations.timeline import StoreClock, Timeline
 
 _COMMANDS: Final = 8_000
-"""How much all tries to cut the run may tell their stores."""
+"""How much all tries to cut the run may tell the pure store."""
 
 
 @frozen
@@ -90,12 +90,13 @@ class _Runs:
             if same in tried or self.told >= _COMMANDS:
                 continue
             tried.add(same)
-            found = self._recorded(candidate, _COMMANDS - self.told)
+            found = self._recorded(candidate, len(best.entries))
             if found is not None and found.found.law == best.found.law:
                 return found
         return None
 
     def _recorded(self, settings: Settings, at_most: int | None) -> Cut | None:
+        """A run that breaks a law and tells its store no more than `at_most`."""
         clock = StoreClock(Timeline(), EPOCH)
         with self.open_store(clock, settings.seed) as store:
             run = RecordedRun(settings, store, clock, at_most)
@@ -103,7 +104,7 @@ class _Runs:
                 found = run.outcome().violation
             except TooLong:
                 found = None
-        self.told += len(run.entries)
+        self.told += cost(len(run.entries), with_store=store is not None)
         if found is None:
             return None
         hours = min(settings.hours, ceil(found.at_ms / HOUR * 10_000) / 10_000)

@@ -17,6 +17,7 @@ from unswept.adapters.cli.explore import explore
 from unswept.adapters.cli.fleet import fleet
 from unswept.adapters.cli.merge import merge
 from unswept.adapters.cli.prove import prove
+from unswept.adapters.cli.replay import replay
 from unswept.adapters.cli.scenarios import scenarios
 from unswept.adapters.cli.simulate import simulate
 from unswept.adapters.urls import without_password
@@ -45,6 +46,7 @@ app = typer.Typer(
 )
 app.command()(simulate)
 app.command()(merge)
+app.command()(replay)
 app.command()(scenarios)
 app.command()(prove)
 app.command()(explore)
