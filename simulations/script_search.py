@@ -17,7 +17,14 @@ from unswept.core.world import World
 from unswept.simulations.campaign import EPOCH, OpenStore
 from unswept.simulations.ddmin import ddmin
 from unswept.simulations.recording import Entry
-from unswept.simulations.rewriting import rebased, renamed, restricted, shifted, simpler
+from unswept.simulations.rewriting import (
+    Stamps,
+    rebased,
+    renamed,
+    restricted,
+    shifted,
+    simpler,
+)
 from unswept.simulations.run import Found
 from unswept.simulations.script import Broken, Told, carried_out
 from unswept.spec.laws import READS
@@ -65,6 +72,11 @@ class Search:
         kept = self._about_few_jobs(entries)
         if kept is None:
             return None
+        kept = self._as_meant(self._smaller(kept))
+        return self._from_the_beginning(self._smaller(kept))
+
+    def _smaller(self, entries: list[Entry]) -> list[Entry]:
+        kept = entries
         for _ in range(_ROUNDS):
             before = kept
             kept = self._fewer_steps(kept)
@@ -73,7 +85,7 @@ class Search:
             kept = self._shorter_waits(kept)
             if kept == before:
                 break
-        return self._as_it_stands(kept)
+        return kept
 
     # Trying -------------------------------------------------------------------------------------
 
@@ -101,21 +113,21 @@ class Search:
         same = broken is not None and broken.law == self._found.law
         return same and broken is not None and broken.verb == self._found.verb
 
-    def _as_it_stands(self, entries: Entries) -> tuple[list[Told], Broken] | None:
-        """The steps with what was meant by them, from the beginning of time; told once more."""
+    def _as_meant(self, entries: list[Entry]) -> list[Entry]:
+        """The same steps with what was meant by them, told literally from now on."""
         self._told = 0
         self._holds(entries)
-        by = EPOCH - entries[0].told.store_at
-        steps = [
-            evolve(
-                entry.told,
-                store_at=StoreMs(entry.told.store_at + by),
-                command=None if command is None else shifted(command, by),
-            )
-            for entry, command in zip(entries, self._meant, strict=False)
+        return [
+            Entry(evolve(entry.told, command=command), Stamps(), entry.jobs)
+            for entry, command in zip(self._ended(entries), self._meant, strict=True)
         ]
+
+    def _from_the_beginning(self, entries: list[Entry]) -> tuple[list[Told], Broken] | None:
+        """The steps, the first of them when every run begins; told once more."""
+        by = EPOCH - entries[0].told.store_at
+        steps = [_later(entry, by).told for entry in entries]
         broken = carried_out(steps, self._design, self._open_store)
-        return None if broken is None else (steps, broken)
+        return None if broken is None else (steps[: broken.index + 1], broken)
 
     def _ended(self, entries: list[Entry]) -> list[Entry]:
         """Those up to the step that broke the law in the last try."""

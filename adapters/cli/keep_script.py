@@ -1,4 +1,4 @@
-"""What `unswept simulate` does with a violation: it cuts the run down to a script and keeps that."""
+"""What `simulate` does with a violation: it cuts the run down to a script, and keeps it."""
 
 from __future__ import annotations
 

@@ -28,6 +28,7 @@ WORK = Work("i1", "a", RequeueRule.ALLOWED, MonoMs(9), MonoMs(1), Ms(5), Ms(1), 
 SWEPT = SweepTruth(
     "a", "i2", "i1", True, Ms(9), Ms(3), Ms(20), True, Ms(0), flaps=1, flaps_allowed=2
 )
+SENT = Send("i2", SWEEP, Phase.FAINT, False, (SIGHT,))
 STEPS = (
     Told(StoreMs(1), "i1", c.Admit("a", "i1", TERMS)),
     Told(StoreMs(2), "i1", c.Output("a", "i1", 1, Chunk(0, Stream.STDOUT, b"\x00\xff"), Ms(9))),

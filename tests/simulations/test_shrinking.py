@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 
 import pytest
 from attrs import evolve
@@ -35,6 +36,7 @@ def pure(clock: StoreClock, seed: int) -> Iterator[Store | None]:
     yield None
 
 
+@cache
 def violating(design: str) -> Settings:
     for seed in range(1, 21):
         settings = Settings(seed, design=design)
@@ -43,7 +45,12 @@ def violating(design: str) -> Settings:
     pytest.fail(f"{design} broke no law in 20 seeds")
 
 
+@cache
 def shrunk(settings: Settings) -> Shrunk:
+    return shrunk_anew(settings)
+
+
+def shrunk_anew(settings: Settings) -> Shrunk:
     return shrink(settings, pure, "memory:", "1.0")
 
 
@@ -83,7 +90,7 @@ def test_a_script_of_a_broken_store_holds_on_the_real_one(design: str) -> None:
 def test_a_run_shrinks_alike_every_time(design: str) -> None:
     """Two searches end with the same script, after as many tries."""
     settings = violating(design)
-    assert shrunk(settings) == shrunk(settings)
+    assert shrunk_anew(settings) == shrunk(settings)
 
 
 def test_a_run_that_holds_cannot_be_shrunk() -> None:
@@ -104,7 +111,7 @@ def test_a_recorded_run_is_the_same_run() -> None:
         RecordedRun(settings, None, StoreClock(Timeline(), EPOCH), at_most=10).outcome()
 
 
-# Truth that no store knows --------------------------------------------------------------------------
+# Truth that no store knows ----------------------------------------------------------------------
 
 
 def test_a_sweep_is_judged_only_where_the_stamp_is_as_old_as_it_was() -> None:
