@@ -17,10 +17,10 @@ from unswept.simulations.run import Found, Outcome, Run, Settings
 from unswept.simulations.timeline import StoreClock, Timeline
 from unswept.simulations.workers import Workers, in_order
 
-T = TypeVar("T")
-
 if TYPE_CHECKING:
     from unswept.simulations.trace import Trace
+
+T = TypeVar("T")
 
 EPOCH: Final = 1_700_000_000_000
 """Where the store clock of every run begins; only differences matter."""

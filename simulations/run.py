@@ -115,6 +115,8 @@ class Found:
     offence: str
     at_ms: int
     last_lines: tuple[str, ...]
+    verb: str = ""
+    """Where two stores differ: on which command."""
 
 
 @define
@@ -225,6 +227,7 @@ class Run:
                 violation.offence,
                 self.timeline.now,
                 tuple(self.transcript.last),
+                violation.verb,
             )
         outcome = Outcome(
             self.settings.seed,

@@ -4,7 +4,7 @@ judged by the laws and compared, reply for reply, with the store under test."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from typing import Any, Final
 
 from attrs import define, evolve
@@ -30,6 +30,10 @@ Ambush = Callable[[c.Command[Any], Envelope], bool]
 _Plan = tuple[type, bool, bool]
 """A step's command, whether it changed anything, and whether it moved a job to another status, made
 one or removed one: together they say which laws look at it."""
+
+
+def _plan_of(step: Step) -> _Plan:
+    return (type(step.command), bool(step.rows or step.events), _moves(step))
 
 
 @define
@@ -168,7 +172,18 @@ class Server:
 
     def judge(self, step: Step) -> None:
         """Let every law that this step can break look at it."""
-        plan = (type(step.command), bool(step.rows or step.events), _moves(step))
+        self._judged[_plan_of(step)] += 1
+        for law_id, offence in self.verdicts(step):
+            if offence is not None:
+                raise Violation(law_id, offence)
+
+    def verdicts(self, step: Step) -> Iterator[tuple[str, str | None]]:
+        """Each law that looks at this step, by its id, and how it was broken if it was."""
+        for law_id, broken in self._laws_on(_plan_of(step)):
+            yield law_id, broken(step)
+
+    def _laws_on(self, plan: _Plan) -> tuple[tuple[str, Predicate], ...]:
+        """The laws that look at such a step, by id."""
         laws = self._plans.get(plan)
         if laws is None:
             laws = self._plans[plan] = tuple(
@@ -179,11 +194,7 @@ class Server:
                 and (plan[1] or not law.of_rows)
                 and (plan[2] or not law.of_moves)
             )
-        self._judged[plan] += 1
-        for law_id, broken in laws:
-            offence = broken(step)
-            if offence is not None:
-                raise Violation(law_id, offence)
+        return laws
 
     def all_checked(self) -> Counter[str]:
         """How often each law has judged, steps included."""
@@ -219,6 +230,7 @@ class Server:
             raise Violation(
                 "LOCKSTEP",
                 f"the store under test answered {reply}, the pure store {expected}, to {command}",
+                verb=type(command).__name__,
             )
 
     def _must_wait(self, envelope: Envelope) -> bool:

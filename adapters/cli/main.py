@@ -20,6 +20,7 @@ from unswept.adapters.cli.merge import merge
 from unswept.adapters.cli.mutants import mutants
 from unswept.adapters.cli.prove import prove
 from unswept.adapters.cli.query import query
+from unswept.adapters.cli.replay import replay
 from unswept.adapters.cli.report import report
 from unswept.adapters.cli.scenarios import scenarios
 from unswept.adapters.cli.simulate import simulate
@@ -51,6 +52,7 @@ app.command()(simulate)
 app.command()(merge)
 app.command()(query)
 app.command()(mutants)
+app.command()(replay)
 app.command()(scenarios)
 app.command()(report)
 app.command()(prove)

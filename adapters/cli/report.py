@@ -11,7 +11,7 @@ import typer
 from attrs import fields_dict
 from rich.console import Console
 
-from unswept.adapters.cli.simulate import replay_command
+from unswept.adapters.cli.simulate_options import Campaign
 from unswept.adapters.report.composing import compose
 from unswept.adapters.report.drawing import draw
 from unswept.adapters.report.page import Subject, page
@@ -103,4 +103,4 @@ def _replay(run: Line) -> str | None:
     }
     if told.keys() != fields_dict(Settings).keys():
         return None
-    return replay_command(Settings(**told), run["store"], run["seed"])
+    return Campaign(Settings(**told), str(run["store"])).replay_command(int(run["seed"]))

@@ -16,6 +16,7 @@ from rich.progress import Progress
 
 from unswept.adapters.cli.ci import GITHUB, JUNIT, check_file, publish
 from unswept.adapters.cli.common import processes, progress_bar
+from unswept.adapters.cli.keep_script import FOLDER, keep_script
 from unswept.adapters.cli.simulate_json import Part, as_json_object
 from unswept.adapters.cli.simulate_options import (
     DEFAULT,
@@ -105,6 +106,10 @@ def simulate(
             "cells of transition x fault."
         ),
     ] = False,
+    shrink: Annotated[
+        bool, typer.Option("--shrink/--no-shrink", help="Cut a violation down to a script.")
+    ] = True,
+    save: Annotated[Path, typer.Option(help="The folder for the script.")] = FOLDER,
     junit: JUNIT = None,
     github: GITHUB = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
@@ -151,10 +156,14 @@ def simulate(
         traces.finish(ran)
     report = Report(campaign, totals, tuple(part.designs), tuple(part.table), canary)
     elapsed = time.monotonic() - began
+    kept = keep_script(report, opener, save, console) if shrink else None
     if as_json:
-        print(json.dumps({**as_json_object(report), **part.as_json()}, indent=2))
+        script = {} if kept is None else {"script": kept.path and str(kept.path)}
+        print(json.dumps({**as_json_object(report), **part.as_json(), **script}, indent=2))
     else:
         print_report(console, report, elapsed)
+    if kept is not None:
+        console.print(kept.sentence, markup=False, highlight=False, soft_wrap=True)
     publish(report, junit, github, to_stderr=as_json)
     raise typer.Exit(report.code)
 

@@ -41,6 +41,8 @@ REFUTED = evolve(
     ),
 )
 
+pytestmark = pytest.mark.usefixtures("elsewhere")
+
 
 def run(*words: str, **env: str | None) -> Result:
     clean: dict[str, str | None] = {"GITHUB_ACTIONS": None, "GITHUB_STEP_SUMMARY": None}

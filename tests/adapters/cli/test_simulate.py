@@ -13,6 +13,8 @@ from unswept.adapters.cli.exit_codes import ExitCode
 from unswept.adapters.cli.main import app, main
 from unswept.simulations.designs import DESIGNS
 
+pytestmark = pytest.mark.usefixtures("elsewhere")
+
 
 def run(*words: str) -> Result:
     return CliRunner(env={"COLUMNS": "200"}).invoke(app, ["simulate", *words])
