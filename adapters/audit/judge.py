@@ -10,10 +10,11 @@ from attrs import frozen
 
 from unswept.adapters.audit.check import Check
 from unswept.adapters.audit.event_checks import EVENT_CHECKS
+from unswept.adapters.audit.row_checks import ROW_CHECKS
 from unswept.adapters.audit.unseen import UNSEEN
 from unswept.spec.laws import LAWS
 
-CHECKS: Final[tuple[Check, ...]] = EVENT_CHECKS
+CHECKS: Final[tuple[Check, ...]] = (*EVENT_CHECKS, *ROW_CHECKS)
 
 
 @frozen

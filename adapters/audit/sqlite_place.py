@@ -35,6 +35,7 @@ def copy_out(path: str, folder: Path) -> dict[str, Path]:
             found = schema.found_version(connection, path)
             schema.check_version(found, path, migrate=False)
             schema.check_tables(connection, found, path)
+            connection.text_factory = bytes
             return {name: _copied(connection, source, folder) for name, source in SOURCES.items()}
     except sqlite3.Error as error:
         raise translated(error, path) from error
@@ -47,9 +48,8 @@ def _snapshot(path: str) -> Iterator[sqlite3.Connection]:
             f"{Path(path).as_uri()}?mode=ro", timeout=_PATIENCE_S, uri=True, isolation_level=None
         )
     ) as connection:
-        connection.text_factory = bytes
         connection.execute("PRAGMA query_only = 1")
-        connection.execute("BEGIN")  # deferred: it reads, and takes no lock that a writer wants
+        connection.execute("BEGIN")  # deferred: it takes no lock that a writer waits for
         yield connection
 
 
