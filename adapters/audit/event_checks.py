@@ -224,7 +224,7 @@ EVENT_CHECKS: Final[tuple[Check, ...]] = (
     Check(
         "F2",
         "each requeue and each settlement by policy against the sweep that must stand before it",
-        f"""
+        """
         SELECT m.job_id, [m.p_seq, m.seq], 'left the event of a ' || m.kind || ' because of '
             || m.cause || ', and no sweep in the same step'
         FROM moves AS m JOIN moves AS o ON o.seq = m.p_seq

@@ -59,9 +59,7 @@ def arrange(connection: duckdb.DuckDBPyConnection) -> None:
     for name, members in (("kinds", Kind), ("statuses", Status)):
         words = ", ".join(f"'{member.value}'" for member in members)
         connection.execute(f"CREATE TYPE {name} AS ENUM ({words})")
-    connection.execute(
-        f"CREATE MACRO terminal(status) AS status IN ({_words(TERMINAL)})"
-    )
+    connection.execute(f"CREATE MACRO terminal(status) AS status IN ({_words(TERMINAL)})")
     _put_table_of_moves(connection)
     connection.execute(_MOVES)
     connection.execute(_ASKED)
@@ -115,4 +113,3 @@ CREATE TABLE asked AS
 SELECT job_id, min(seq) AS seq, arg_min(at_ms, seq) AS at_ms
 FROM moves WHERE kind = '{Kind.REQUEST_CANCEL}' GROUP BY job_id
 """
-
