@@ -1,4 +1,4 @@
-"""Copies what an audit needs out of a Postgres store: in one READ ONLY transaction, one snapshot."""
+"""Copies what an audit needs out of a Postgres store, in one READ ONLY transaction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a live database can show besides its events: its rows against them, and against each other."""
+"""What a live database can show besides its events: its rows against them and each other."""
 
 from __future__ import annotations
 

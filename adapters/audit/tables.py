@@ -16,7 +16,8 @@ TEXT: Final = "VARCHAR"
 _TEXTS: Final = frozenset(
     {
         "actor", "cause", "consumer", "first_owner", "id", "job_id", "joined_to", "kind", "name",
-        "on_orphan", "owner", "own_principal", "own_request_key", "principal", "request_key", "requeue", "status",
+        "on_orphan", "owner", "own_principal", "own_request_key",
+        "principal", "request_key", "requeue", "status",
     }
 )  # fmt: skip
 
