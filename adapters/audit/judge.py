@@ -57,9 +57,9 @@ def judge(
         count = 0
         offences: list[Offence] = []
         for check in able:
-            found = _found(connection, check)
-            count += len(found)
-            offences += _shown(connection, check, found[: limit - len(offences)])
+            more, first = _found(connection, check, limit - len(offences))
+            count += more
+            offences += _shown(connection, check, first)
         verdicts.append(
             Verdict(
                 law.id,
@@ -83,11 +83,17 @@ def _unseen(law: str, lacking: Sequence[str]) -> str:
 _Found = tuple[str | None, list[int | None], str]
 
 
-def _found(connection: duckdb.DuckDBPyConnection, check: Check) -> list[_Found]:
-    rows = connection.execute(
-        f"SELECT * FROM ({check.sql}) AS found (job, seqs, said) ORDER BY seqs[-1], job, said"
+def _found(
+    connection: duckdb.DuckDBPyConnection, check: Check, limit: int
+) -> tuple[int, list[_Found]]:
+    """How many offences there are, and the first of them: there may be millions."""
+    connection.execute(
+        f"CREATE OR REPLACE TEMP TABLE found AS FROM ({check.sql}) AS found (job, seqs, said)"
     )
-    return rows.fetchall()
+    counted = connection.execute("SELECT count(*) FROM found").fetchone()
+    assert counted is not None
+    first = connection.execute("FROM found ORDER BY seqs[-1], job, said LIMIT ?", [limit])
+    return counted[0], first.fetchall()
 
 
 def _shown(

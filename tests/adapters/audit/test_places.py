@@ -189,7 +189,7 @@ def test_an_export_overwrites_nothing(export: str, said: str, story: Path) -> No
 def test_a_server_is_asked_in_a_transaction_that_may_not_write(
     postgres_url: str, postgres_schema: str
 ) -> None:
-    """A role that may only read is enough, and rows that somebody locks are read all the same."""
+    """And waits for nobody: rows that somebody has locked are read all the same."""
     with PostgresStore(postgres_url, schema=postgres_schema) as store:
         store.execute(c.Enqueue("j"))
     with psycopg.connect(postgres_url) as locker:
