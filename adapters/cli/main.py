@@ -10,6 +10,7 @@ from rich.console import Console
 from typer.core import TyperGroup
 
 from unswept.adapters.cli import db
+from unswept.adapters.cli.audit import audit
 from unswept.adapters.cli.chaos import chaos
 from unswept.adapters.cli.chart import chart
 from unswept.adapters.cli.check_config import check_config
@@ -60,6 +61,7 @@ app.command()(explore)
 app.command()(chart)
 app.command()(chaos)
 app.command()(fleet)
+app.command()(audit)
 app.command()(check_config)
 app.add_typer(db.app)
 
