@@ -58,12 +58,12 @@ def test_wheel_tells_type_checkers_that_it_is_typed(wheel: zipfile.ZipFile) -> N
     assert {f"unswept/{folder}/py.typed" for folder in FOLDERS} <= shipped(wheel)
 
 
-def test_wheel_holds_every_source_and_sql_file(wheel: zipfile.ZipFile) -> None:
+def test_wheel_holds_every_source_sql_and_specification_file(wheel: zipfile.ZipFile) -> None:
     """A new subfolder or a migration that pyproject.toml does not name is noticed."""
     in_tree = {
         f"unswept/{file.relative_to(ROOT).as_posix()}"
         for folder in FOLDERS
-        for pattern in ("*.py", "*.sql", "py.typed")
+        for pattern in ("*.py", "*.sql", "*.qnt", "*.json", "py.typed")
         for file in (ROOT / folder).rglob(pattern)
     }
     missing = in_tree - shipped(wheel)
