@@ -27,7 +27,7 @@ const DESIGNS = [
   ['undead', 'L4', 'free', 60, 400],
   ['forgotten_cancel', 'L7', 'free', 150, 1000],
 ].filter(([name]) => !process.env.ONLY || process.env.ONLY.split(',').includes(name))
-const TRACES = 6
+const TRACES = 8
 const START = { free: ['init', 'step'], held: ['initHeld', 'watch'] }
 
 // An expression as spec/agreement/quint.py reads it: without numbers, types and places.
@@ -59,12 +59,12 @@ function slim(file) {
   fs.writeFileSync(file, `{"vars":["did","jobs"],"states":[\n${lines}\n]}\n`)
 }
 
-async function writeTraces(spec, args) {
-  const outItf = path.join(folder, 'trace_{seq}.itf.json')
+async function writeTraces(spec, args, step, maxSteps) {
+  const outItf = path.join(folder, `${step}_{seq}.itf.json`)
   await commands.runSimulator({
     ...spec,
-    args: { ...args, main: 'unswept', init: 'init', step: 'step', maxSteps: 300, maxSamples: TRACES,
-            nTraces: TRACES, invariant: 'laws', outItf },
+    args: { ...args, main: 'unswept', init: 'init', step, maxSteps, maxSamples: TRACES,
+            nTraces: TRACES, invariant: 'true', outItf },
   })
   for (let seq = 0; seq < TRACES; seq++) slim(outItf.replace('{seq}', seq))
 }
@@ -80,7 +80,8 @@ async function main() {
   const spec = checked.unwrap()
   if (folder) {
     writeRules(spec.modules)
-    await writeTraces(spec, args)
+    await writeTraces(spec, args, 'step', 300)
+    await writeTraces(spec, args, 'bustle', 100)
   }
   let wrong = 0
   for (const [name, law, start, maxSteps, maxSamples] of DESIGNS) {

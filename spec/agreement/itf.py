@@ -1,4 +1,4 @@
-"""Reads the traces that Quint writes (ITF, JSON): what each step asked of the store, and its rows."""
+"""Reads the traces that Quint writes (ITF, JSON): what each step asked, and the rows after it."""
 
 from __future__ import annotations
 

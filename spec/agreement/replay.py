@@ -32,7 +32,9 @@ class Disagreement:
         fields = (n for n in self.expected if self.expected[n] != found.get(n))
         told = ", ".join(f"{n} is {found.get(n)}, not {self.expected[n]}" for n in fields)
         event = self.event
-        return f"step {event.number}, {event.name} by {event.by} at {event.at}: {self.job_id}: {told}"
+        return (
+            f"step {event.number}, {event.name} by {event.by} at {event.at}: {self.job_id}: {told}"
+        )
 
 
 class Clock:
@@ -68,7 +70,7 @@ def _commands(event: Event, claims: dict[str, int]) -> Iterator[c.Command[Any]]:
         claims[event.by] = 0
         yield c.Register(event.by)
     if event.name == "heartbeat":
-        yield _heartbeat(event.by, event.writes)
+        yield _heartbeat(event.writes)
     elif event.name == "sweep":
         yield _sweep(event)
     else:
@@ -85,11 +87,12 @@ def _terms(fields: Mapping[str, Any]) -> Terms:
     return Terms(ttl, ttl, ttl, Ms(fields["confirm"]))
 
 
-def _heartbeat(by: str, writes: Mapping[str, Write]) -> c.Heartbeat:
+def _heartbeat(writes: Mapping[str, Write]) -> c.Heartbeat:
     """One beat for all its holds, which all stamp the same terms."""
     stampings = {job_id: fields for job_id, (_, fields) in writes.items()}
     holds = tuple(c.Hold(job_id, fields["epoch"]) for job_id, fields in stampings.items())
-    return c.Heartbeat(by, _terms(next(iter(stampings.values()))), holds)
+    first = next(iter(stampings.values()))
+    return c.Heartbeat(first["owner"], _terms(first), holds)
 
 
 def _sweep(event: Event) -> c.Sweep:
@@ -107,7 +110,8 @@ def _claim(job_id: str, write: Write, number: int, event: Event) -> c.Claim:
 
 
 def _partition(job_id: str) -> str:
-    """An admitted job is of no partition, so the one job that traces admit is of none at all."""
+    """An admitted job is of no partition, so the one job that may be admitted and wait is of none
+    at all."""
     return "" if job_id == "j1" else job_id
 
 
@@ -134,6 +138,8 @@ def _single(job_id: str, write: Write, by: str) -> c.Command[Any]:
             return c.Requeue(job_id, told["epoch"], told["force"])
         case "Settle":
             return c.Settle(job_id, told["epoch"], _status(told["outcome"]))
+        case "Withdraw":
+            return c.Withdraw(job_id, told["owner"])
         case "Delay":
             return c.Delay(job_id, told["epoch"], told["beats"], by)
         case _:

@@ -31,6 +31,7 @@ from unswept.spec.agreement.replay import Clock, Disagreement, replay
 from unswept.spec.observations import Step
 
 TRACES = sorted((Path(__file__).parent / "traces").glob("*.itf.json"))
+JOBS = ("j1", "j2", "j3", "j4", "j5", "j6")
 NOW = StoreMs(50)
 
 
@@ -53,7 +54,16 @@ def small_leases() -> Iterator[Lease]:
     ):
         confirm = None if ttl is None else 6
         lease = Lease(
-            status, owner, epoch, beats, deadline, asked, delayed, ttl, confirm, rule  # type: ignore[arg-type]
+            status,
+            owner,
+            epoch,
+            beats,
+            deadline,
+            asked,
+            delayed,
+            ttl,
+            confirm,
+            rule,  # type: ignore[arg-type]
         )
         if core.well_formed(lease):
             yield lease
@@ -160,9 +170,9 @@ def test_stores_replay_the_traces_of_the_specification(make: Any, tmp_path: Path
 def test_the_traces_exercise_the_protocol() -> None:
     """What is replayed contains every command, and lets late ones be refused."""
     events = [event for trace in TRACES for event in itf.read(trace)]
-    assert {event.name for event in events} >= {
-        "admit", "enqueue", "claim", "start", "heartbeat", "sweep", "complete", "release",
-        "cancel", "requeue", "settle",
+    assert {tag for event in events for tag, _ in event.writes.values()} == {
+        "Enqueue", "Admit", "Claim", "Start", "Renew", "Delay", "Orphan", "Complete", "Release",
+        "Cancel", "Requeue", "Settle", "Withdraw",
     }  # fmt: skip
     assert len(events) > 300
 
@@ -221,7 +231,7 @@ class Recorder:
         return reply
 
     def _rows(self) -> dict[str, Job]:
-        found = (self._store.execute(c.Find(job_id)) for job_id in ("j1", "j2"))
+        found = (self._store.execute(c.Find(job_id)) for job_id in JOBS)
         return {reply.job.id: reply.job for reply in found if hasattr(reply, "job")}
 
     def close(self) -> None:
