@@ -59,11 +59,11 @@ def test_wheel_tells_type_checkers_that_it_is_typed(wheel: zipfile.ZipFile) -> N
 
 
 def test_wheel_holds_every_source_file(wheel: zipfile.ZipFile) -> None:
-    """Whatever pyproject.toml does not name is noticed: a subfolder, a migration, a page's part."""
+    """Whatever pyproject.toml does not name is noticed: a folder, a migration, a page's part."""
     in_tree = {
         f"unswept/{file.relative_to(ROOT).as_posix()}"
         for folder in FOLDERS
-        for pattern in ("*.py", "*.sql", "*.html", "*.css", "*.js", "py.typed")
+        for pattern in ("*.py", "*.sql", "*.qnt", "*.json", "*.html", "*.css", "*.js", "py.typed")
         for file in (ROOT / folder).rglob(pattern)
     }
     missing = in_tree - shipped(wheel)
