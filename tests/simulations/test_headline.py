@@ -27,7 +27,7 @@ def test_the_real_design_sweeps_no_heartbeated_job_and_a_broken_one_does() -> No
     real, broken = fill(wanted, pure, here())
     assert (real.design, real.heartbeated_jobs_swept) == ("unswept", 0)
     assert real.jobs_swept > 0
-    assert broken.heartbeated_jobs_swept > 3
+    assert broken.heartbeated_jobs_swept > 0
 
 
 def test_every_design_that_is_about_sweeping_has_its_row() -> None:
