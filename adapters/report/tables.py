@@ -51,6 +51,7 @@ def marks(counts: Mapping[str, int]) -> str:
         "What must sometimes happen",
         ("what", "times"),
         [_row((name, count)) for name, count in ordered if count],
+        kind="sentences",
     )
     never = [mark.value for mark in Mark if not counts.get(mark.value)]
     listed = "".join(f"<li>{escape(name)}</li>" for name in never)
@@ -80,7 +81,7 @@ def designs(campaign: Mapping[str, Any]) -> str:
             (
                 found["design"],
                 found["law"] or "nothing",
-                "" if found["seed"] is None else str(found["seed"]),
+                "" if found["seed"] is None else f"seed {found['seed']}",
                 f"{found['sentence']} {found['offence'] or ''}".strip(),
             ),
             found["law"] is None,
@@ -89,8 +90,8 @@ def designs(campaign: Mapping[str, Any]) -> str:
     ]
     own = campaign["settings"]["design"]
     verdict = "held" if campaign["violation"] is None else campaign["violation"]["law"]
-    head = (own, verdict, f"{campaign['seeds']} seeds", "The design of this campaign.")
-    headings = ("design", "caught by", "seed", "what it does, and how it fails")
+    head = (own, verdict, f"seeds 1 to {campaign['seeds']}", "The design of this campaign.")
+    headings = ("design", "caught by", "shown by", "what it does, and how it fails")
     return _table("Designs under test", headings, [_row(head), *rows])
 
 
@@ -112,7 +113,8 @@ def _row(cells: tuple[Cell, ...], marked: bool = False, badge: str | None = None
     first, *rest = cells
     kind = "bad" if marked else "good"
     said = f' <span class="badge {kind}">{escape(badge)}</span>' if badge else ""
-    told = f'<th scope="row" role="rowheader">{escape(str(first))}{said}</th>'
+    name = str(first)
+    told = f'<th scope="row" role="rowheader"{_kind(name)}>{escape(name)}{said}</th>'
     told += "".join(map(_cell, rest))
     return f'<tr role="row"{" class=broken" if marked else ""}>{told}</tr>'
 
@@ -120,8 +122,11 @@ def _row(cells: tuple[Cell, ...], marked: bool = False, badge: str | None = None
 def _cell(cell: Cell) -> str:
     if isinstance(cell, int):
         return f'<td role="cell" class="number">{cell:,}</td>'
-    words = ' class="words"' if cell and len(cell) > _SHORT else ""
-    return f'<td role="cell"{words}>{escape(cell or "")}</td>'
+    return f'<td role="cell"{_kind(cell or "")}>{escape(cell or "")}</td>'
+
+
+def _kind(words: str) -> str:
+    return ' class="words"' if len(words) > _SHORT else ""
 
 
 def _table(
@@ -129,6 +134,7 @@ def _table(
     headings: tuple[str, ...],
     rows: list[str],
     numbers: frozenset[str] = frozenset({"judged", "times"}),
+    kind: str = "names",
 ) -> str:
     if not rows:
         return '<p class="muted">None.</p>'
@@ -138,7 +144,7 @@ def _table(
         for name in headings
     )
     return (
-        f'<div class="table"><table role="table" aria-label="{escape(caption)}">'
+        f'<div class="table"><table role="table" aria-label="{escape(caption)}" class="{kind}">'
         f'<thead role="rowgroup"><tr role="row">{head}</tr></thead>'
         f'<tbody role="rowgroup">{"".join(rows)}</tbody></table></div>'
     )

@@ -148,9 +148,11 @@ def test_a_campaign_brings_its_designs(tmp_path: Path) -> None:
         ],
     }
     text = page_of(tmp_path, lines(violated=False), campaign=campaign)
-    assert re.search(r"lock-blind</th><td[^>]*>L12</td><td[^>]*>3</td><td[^>]*>It does. a-1", text)
+    assert re.search(
+        r"lock-blind</th><td[^>]*>L12</td><td[^>]*>seed 3</td><td[^>]*>It does. a-1", text
+    )
     assert re.search(r"class=broken><th[^>]*>sly</th><td[^>]*>nothing</td>", text)
-    assert re.search(r">unswept</th><td[^>]*>held</td><td[^>]*>20 seeds", text)
+    assert re.search(r">unswept</th><td[^>]*>held</td><td[^>]*>seeds 1 to 20", text)
     assert re.search(r'>unswept</th><td[^>]*>0</td><td role="cell"></td>', text)
     assert re.search(r"class=broken><th[^>]*>sly</th><td[^>]*>44</td><td[^>]*>0</td>", text)
 
