@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -56,17 +56,12 @@ def arrange(connection: duckdb.DuckDBPyConnection) -> None:
     * `table_of_moves`: the core's status table;
     * `terminal(status)`.
     """
-    for name, members in (("kinds", Kind), ("statuses", Status)):
-        words = ", ".join(f"'{member.value}'" for member in members)
-        connection.execute(f"CREATE TYPE {name} AS ENUM ({words})")
+    for name, members in (("kinds", [*Kind]), ("statuses", [*Status])):
+        connection.execute(f"CREATE TYPE {name} AS ENUM ({_words(members)})")
     connection.execute(f"CREATE MACRO terminal(status) AS status IN ({_words(TERMINAL)})")
     _put_table_of_moves(connection)
     connection.execute(_MOVES)
     connection.execute(_ASKED)
-
-
-def _words(members: object) -> str:
-    return ", ".join(f"'{member}'" for member in sorted(members))  # type: ignore[call-overload]
 
 
 def _put_table_of_moves(connection: duckdb.DuckDBPyConnection) -> None:
@@ -88,23 +83,28 @@ def _put_table_of_moves(connection: duckdb.DuckDBPyConnection) -> None:
     )
 
 
+def _words(members: Iterable[str]) -> str:
+    return ", ".join(f"'{member}'" for member in sorted(members))
+
+
 _MOVES: Final = f"""
 CREATE TABLE moves AS
 SELECT
-    seq, job_id, epoch, try_cast(kind AS kinds) AS kind, "at" AS at_ms,
-    try_cast(status AS statuses) AS status, owner, actor, beats, deadline, beat_at, first_seen_at,
-    cause,
+    *,
     lag(seq) OVER job AS p_seq,
-    lag(try_cast(kind AS kinds)) OVER job AS p_kind,
-    lag(try_cast(status AS statuses)) OVER job AS p_status,
+    lag(kind) OVER job AS p_kind,
+    lag(status) OVER job AS p_status,
     lag(epoch) OVER job AS p_epoch,
-    lag("at") OVER job AS p_at,
     lag(beats) OVER job AS p_beats,
-    lag(CASE WHEN kind NOT IN ({", ".join(f"'{kind}'" for kind in _LET_GO)}) THEN owner END)
-        OVER job AS holder,
+    lag(CASE WHEN kind NOT IN ({_words(_LET_GO)}) THEN owner END) OVER job AS holder,
     lead(seq) OVER job AS n_seq
-FROM events
-WHERE kind <> '{Kind.STALE_RESULT}'
+FROM (
+    SELECT
+        seq, job_id, epoch, try_cast(kind AS kinds) AS kind, "at" AS at_ms,
+        try_cast(status AS statuses) AS status, owner, actor, beats, deadline, first_seen_at, cause
+    FROM events
+    WHERE kind <> '{Kind.STALE_RESULT}'
+)
 WINDOW job AS (PARTITION BY job_id ORDER BY seq)
 """
 
