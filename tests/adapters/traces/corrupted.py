@@ -208,10 +208,10 @@ def _wrong(rng: Random, job: Job) -> Job:
 
 def _without_a_change(rng: Random, decision: Decision[Any]) -> Decision[Any]:
     # What becomes of dedup keys stands in no trace: it follows from the admits.
-    changes = [change for change in decision.changes if change.table is not Table.KEYS]
-    if not changes:
+    keyed = any(change.table is Table.KEYS for change in decision.changes)
+    if keyed or not decision.changes:
         return decision
-    lost = rng.choice(changes)
+    lost = rng.choice(decision.changes)
     return evolve(decision, changes=tuple(ch for ch in decision.changes if ch is not lost))
 
 
