@@ -39,7 +39,12 @@ class TraceFolder:
     def prepare(self) -> None:
         """Make the folder, and remove the traces of an earlier campaign; refuse one with anything
         else in it."""
-        self.path.mkdir(parents=True, exist_ok=True)
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise MisuseError(
+                f"--trace must name a folder, {self.path} cannot be one: {error.strerror}"
+            ) from None
         own = set(parquet_files(self.path).values())
         entries = sorted(self.path.iterdir())
         for entry in entries:

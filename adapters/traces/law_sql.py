@@ -168,7 +168,7 @@ _L6: Final = """
 
 _L7: Final = """
     WITH asked AS (
-        SELECT k.*, CASE WHEN h."row" IS NULL THEN k.was ELSE h."row" END AS stands
+        SELECT k.*, CASE WHEN h.n IS NULL THEN k.was ELSE h."row" END AS stands
         FROM law.named k LEFT JOIN law.versions h
             ON h.seed = k.seed AND h.job = k.job AND h.n = k.n
         WHERE k.verb = 'RequestCancel')
@@ -192,7 +192,7 @@ _L7: Final = """
     SELECT seed, n, job, 'is nobody''s, and the request did not cancel it'
     FROM asked
     WHERE (was.status = 'orphaned' OR (was.status = 'queued' AND was.owner IS NULL))
-        AND stands.status <> 'canceled'
+        AND stands.status IS DISTINCT FROM 'canceled'
     UNION ALL
     SELECT seed, n, job, 'the cancel request did not stay on the row'
     FROM asked
@@ -297,8 +297,8 @@ _L15: Final = f"""
         FROM trace.commands WHERE verb = 'Admit'),
     births AS (
         SELECT a.seed, a.n, a.principal, a.request_key, a.job AS twin, a.store_at
-        FROM admits a SEMI JOIN trace.changes h ON h.seed = a.seed AND h.n = a.n
-        WHERE a.request_key IS NOT NULL),
+        FROM admits a JOIN trace.changes h ON h.seed = a.seed AND h.n = a.n AND h.job = a.job
+        WHERE a.request_key IS NOT NULL AND h.before IS NULL AND h.after IS NOT NULL),
     forgotten AS (
         SELECT seed, n, store_at, CAST(command ->> 'dedup_window_ms' AS BIGINT) AS window_ms,
             unnest(from_json(command -> 'seen', '[["VARCHAR"]]')) AS key
