@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
 
+from attrs import frozen
+
 from unswept.core.lease import Kind
 from unswept.simulations.timeline import Timeline
 
@@ -18,8 +20,17 @@ OWED: Final = 0.5
 """The share of the faults under which a campaign owes each transition, and of the transitions that
 it owes under each fault. Some cells are met once in a thousand seeds."""
 
-IMPOSSIBLE: Final[Mapping[str, str]] = MappingProxyType({})
-"""Cells that stay empty, each with its reason."""
+OF_THE_FLEET: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        Kind.ENQUEUE.value: "only the producer enqueues",
+        Kind.CLAIM.value: "only runners claim",
+        Kind.RELEASE.value: "only runners release",
+        Kind.EXPIRE.value: "only what was enqueued has a queue deadline",
+        "consumer-lost": "consumers come with the fleet",
+    }
+)
+"""Rows and columns that stay empty where gateways are alone, each with its reason. Where there is a
+fleet every transition may happen in the wake of every fault."""
 
 
 def cell(kind: Kind, fault: str) -> str:
@@ -27,24 +38,42 @@ def cell(kind: Kind, fault: str) -> str:
     return f"{kind.value} × {fault}"
 
 
-def empty_cells(counted: Mapping[str, int], faults: Iterable[str]) -> list[str]:
-    """The cells of these faults in which nothing was counted, but for those that must be empty."""
-    names = (cell(kind, fault) for fault in faults for kind in Kind)
-    return [name for name in names if not counted.get(name) and name not in IMPOSSIBLE]
+@frozen
+class Matrix:
+    """The rows and columns that can be met, for faults with or without a fleet."""
 
+    faults: tuple[str, ...]
+    kinds: tuple[Kind, ...]
 
-def thin(counted: Mapping[str, int], faults: tuple[str, ...]) -> list[str]:
-    """The rows and columns of the matrix that are too empty, in words."""
-    found = []
-    for kind in Kind:
-        met = sum(bool(counted.get(cell(kind, fault))) for fault in faults)
-        if met < OWED * len(faults):
-            found.append(f"{kind.value} under {met} of {len(faults)} faults, not half of them")
-    for fault in faults:
-        met = sum(bool(counted.get(cell(kind, fault))) for kind in Kind)
-        if met < OWED * len(Kind):
-            found.append(f"{met} of {len(Kind)} transitions under {fault}, not half of them")
-    return found
+    @classmethod
+    def of(cls, faults: Iterable[str], fleet: bool) -> Matrix:
+        """The matrix of a campaign."""
+        barred = () if fleet else OF_THE_FLEET
+        return cls(
+            tuple(fault for fault in faults if fault not in barred),
+            tuple(kind for kind in Kind if kind.value not in barred),
+        )
+
+    def cells(self) -> list[str]:
+        """All that can be met."""
+        return [cell(kind, fault) for fault in self.faults for kind in self.kinds]
+
+    def empty(self, counted: Mapping[str, int]) -> list[str]:
+        """The cells in which nothing was counted."""
+        return [name for name in self.cells() if not counted.get(name)]
+
+    def thin(self, counted: Mapping[str, int]) -> list[str]:
+        """The rows and columns that are too empty, in words."""
+        found = []
+        for kind in self.kinds:
+            met = sum(bool(counted.get(cell(kind, fault))) for fault in self.faults)
+            if met < OWED * len(self.faults):
+                found.append(f"{kind.value} under {met} of {len(self.faults)} faults, too few")
+        for fault in self.faults:
+            met = sum(bool(counted.get(cell(kind, fault))) for kind in self.kinds)
+            if met < OWED * len(self.kinds):
+                found.append(f"{met} of {len(self.kinds)} transitions under {fault}, too few")
+        return found
 
 
 class Coverage:

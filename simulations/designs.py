@@ -264,8 +264,7 @@ _OF_LEASES: Final = (
         broken_leases.sweeps_by_id,
         "L1",
         "L2",
-        under=("clock-forward", "two-sweepers"),
-        of_gateways=True,
+        under=("duplicate", "crash"),
     ),
     _store(
         "deadline-identity",

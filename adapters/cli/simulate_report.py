@@ -9,9 +9,8 @@ from rich.table import Table
 from unswept.adapters.cli.designs_table import add_verdict, designs_table
 from unswept.adapters.cli.exit_codes import ExitCode
 from unswept.adapters.cli.simulate_options import Campaign
-from unswept.core.lease import Kind
 from unswept.simulations.campaign import DEFAULT_SEEDS, Totals
-from unswept.simulations.coverage import IMPOSSIBLE, empty_cells, thin
+from unswept.simulations.coverage import Matrix
 from unswept.simulations.designs import DESIGNS
 from unswept.simulations.faults import FAULTS
 from unswept.simulations.headline import PROFILES, Cell
@@ -50,13 +49,19 @@ class Report:
         enough = self.campaign.is_whole() and self.totals.seeds >= DEFAULT_SEEDS
         if not enough and not self.campaign.require_coverage:
             return []
-        return self.totals.missing() + thin(self.totals.coverage, self.campaign.settings.faults)
+        return self.totals.missing() + self.matrix.thin(self.totals.coverage)
+
+    @property
+    def matrix(self) -> Matrix:
+        """The transitions and faults that can meet in this campaign."""
+        settings = self.campaign.settings
+        return Matrix.of(settings.faults, fleet=settings.runners > 0)
 
     def empty_cells(self) -> list[str]:
         """The cells of transition x fault in which nothing happened, where that is asked for."""
         if not self.campaign.require_coverage and not self.shortfall():
             return []
-        return empty_cells(self.totals.coverage, self.campaign.settings.faults)
+        return self.matrix.empty(self.totals.coverage)
 
     @property
     def verdict(self) -> str:
@@ -160,10 +165,11 @@ def _print_counts(
 
 def _print_coverage(console: Console, report: Report) -> None:
     """How full the matrix of transition x fault is, and its empty cells where that matters."""
-    faults = report.campaign.settings.faults
-    met, cells = len(report.totals.coverage), len(faults) * len(Kind) - len(IMPOSSIBLE)
+    matrix, counted = report.matrix, report.totals.coverage
+    cells = len(matrix.cells())
+    met = cells - len(matrix.empty(counted))
     console.print(f"{met} of {cells} cells of transition x fault were met.", highlight=False)
-    for owed in thin(report.totals.coverage, faults) if report.shortfall() else ():
+    for owed in matrix.thin(counted) if report.shortfall() else ():
         console.print(f"  [yellow]too few[/yellow]  {owed}", highlight=False)
     for name in report.empty_cells():
         console.print(f"  [yellow]empty[/yellow]  {name}", highlight=False)

@@ -179,7 +179,7 @@ class KillInDrain(Fault):
 
     name = "kill-in-drain"
     story = "an instance drains under load, and is killed before it has done"
-    per_hour = 2.0
+    per_hour = 3.0
 
     def strike(self, run: Run) -> None:
         """SIGTERM, and SIGKILL within two minutes."""
@@ -188,7 +188,9 @@ class KillInDrain(Fault):
             leaver = run.rng.choice(living)
             leaver.run(leaver.drain)
             run.boot_like(leaver)
-            run.timeline.after(run.rng.randint(1, 120) * SECOND, self._kill, run, leaver)
+            length = run.rng.randint(1, 120) * SECOND
+            run.coverage.lasts(self.name, length)
+            run.timeline.after(length, self._kill, run, leaver)
 
     def _kill(self, run: Run, leaver: Instance) -> None:
         if leaver.alive:

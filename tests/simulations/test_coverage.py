@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from unswept.core.lease import Kind
-from unswept.simulations.coverage import AFTERMATH_MS, Coverage, cell, empty_cells, thin
+from unswept.simulations.coverage import AFTERMATH_MS, Coverage, Matrix, cell
 from unswept.simulations.timeline import Timeline
 
 
@@ -40,15 +40,27 @@ def test_cells_are_added_up_once() -> None:
 def test_empty_cells_are_named() -> None:
     """Every transition under every fault, but for what was met."""
     met = Counter({cell(kind, "loss"): 1 for kind in Kind})
-    assert empty_cells(met, ["loss"]) == []
-    assert empty_cells(met, ["loss", "crash"]) == [cell(kind, "crash") for kind in Kind]
+    assert Matrix.of(["loss"], fleet=True).empty(met) == []
+    both = Matrix.of(["loss", "crash"], fleet=True)
+    assert both.empty(met) == [cell(kind, "crash") for kind in Kind]
+
+
+def test_gateways_alone_owe_nothing_of_the_fleet() -> None:
+    """What only a producer, a runner or a consumer does cannot happen without them."""
+    alone = Matrix.of(["loss", "consumer-lost"], fleet=False)
+    assert alone.faults == ("loss",)
+    assert {kind for kind in Kind if kind not in alone.kinds} == {
+        Kind.ENQUEUE,
+        Kind.CLAIM,
+        Kind.RELEASE,
+        Kind.EXPIRE,
+    }
 
 
 def test_rows_and_columns_that_are_too_empty_are_said() -> None:
     """Half of the faults are owed to each transition, and half of the transitions to each fault."""
     met = Counter({cell(kind, "loss"): 1 for kind in Kind})
-    assert thin(met, ("loss", "crash")) == [
-        f"0 of {len(Kind)} transitions under crash, not half of them"
-    ]
+    both = Matrix.of(["loss", "crash"], fleet=True)
+    assert both.thin(met) == [f"0 of {len(Kind)} transitions under crash, too few"]
     del met[cell(Kind.HEAL, "loss")]
-    assert "heal under 0 of 2 faults, not half of them" in thin(met, ("loss", "crash"))
+    assert "heal under 0 of 2 faults, too few" in both.thin(met)
