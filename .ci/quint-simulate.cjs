@@ -19,7 +19,7 @@ const DESIGNS = [
   ['after_a_pause', 'L12', 'held', 120, 400],
   ['at_the_deadline', 'L1', 'held', 120, 400],
   ['uncounted_beats', 'L2', 'held', 40, 100],
-  ['renews_all_it_owns', 'L13', 'free', 150, 400],
+  ['renews_all_it_owns', 'L13', 'free', 200, 400],
   ['epoch_blind', 'L3', 'free', 100, 1000],
   ['owner_blind', 'L3', 'free', 150, 1000],
   ['standing_epoch', 'L3', 'free', 150, 1000],
