@@ -12,14 +12,14 @@ const commands = require(path.join(root, 'dist/src/cliCommands.js'))
 
 // name, law, where it begins, steps of a trace, traces at most
 const DESIGNS = [
-  ['unswept', 'laws', 'free', 100, 40],
-  ['unswept', 'laws', 'held', 150, 40],
+  ['unswept', 'laws', 'free', 100, 25],
+  ['unswept', 'laws', 'held', 120, 25],
   ['single_observation', 'L12', 'held', 60, 300],
   ['short_window', 'L12', 'held', 60, 300],
   ['after_a_pause', 'L12', 'held', 120, 400],
   ['at_the_deadline', 'L1', 'held', 120, 400],
   ['uncounted_beats', 'L2', 'held', 40, 100],
-  ['renews_all_it_owns', 'L13', 'free', 150, 400],
+  ['renews_all_it_owns', 'L13', 'free', 200, 400],
   ['epoch_blind', 'L3', 'free', 100, 1000],
   ['owner_blind', 'L3', 'free', 150, 1000],
   ['standing_epoch', 'L3', 'free', 150, 1000],
@@ -47,14 +47,19 @@ function writeRules(modules) {
   fs.writeFileSync(path.join(folder, 'lease.json'), `{\n${lines.join(',\n')}\n}\n`)
 }
 
-// Of each trace only what the store was asked and its rows then: all that is replayed.
+// Of each trace only what the store was asked and the rows that it named: no
+// other row changes.
 function slim(file) {
   const trace = JSON.parse(fs.readFileSync(file, 'utf8'))
   const named = (state, name) => state[Object.keys(state).find((key) => key.split('::').pop() === name)]
   const states = trace.states
     .map((state) => ({ ...named(state, 'did'), jobs: named(state, 'jobs') }))
     .filter(({ writes }) => writes['#map'].length > 0)
-    .map(({ jobs, name, by, at, writes }) => ({ did: { name, by, at, writes }, jobs }))
+    .map(({ jobs, name, by, at, writes }) => {
+      const named = new Set(writes['#map'].map(([job]) => job))
+      const rows = { '#map': jobs['#map'].filter(([job]) => named.has(job)) }
+      return { did: { name, by, at, writes }, jobs: rows }
+    })
   const lines = states.map((state) => JSON.stringify(state)).join(',\n')
   fs.writeFileSync(file, `{"vars":["did","jobs"],"states":[\n${lines}\n]}\n`)
 }

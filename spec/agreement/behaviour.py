@@ -15,7 +15,8 @@ from unswept.core import commands as c
 from unswept.core.job import Job, OnOrphan, Terms
 from unswept.core.lease import RequeueRule, Status
 from unswept.spec.agreement import rules
-from unswept.spec.agreement.rules import UNIT, Row, Write
+from unswept.spec.agreement.quint import UNIT
+from unswept.spec.agreement.rules import Row, Write
 from unswept.spec.observations import Step
 
 

@@ -25,7 +25,7 @@ class Event:
     writes: Mapping[str, Write]
     """What it asked, by job."""
     rows: Mapping[str, Row]
-    """All jobs afterwards."""
+    """All jobs afterwards; a state of the file has those that were asked about."""
 
 
 def read(path: Path) -> tuple[Event, ...]:
@@ -34,12 +34,12 @@ def read(path: Path) -> tuple[Event, ...]:
 
 
 def _events(trace: Mapping[str, Any]) -> Iterator[Event]:
+    rows: dict[str, Row] = {}
     for number, state in enumerate(trace["states"]):
         did = _value(state["did"])
+        rows = {**rows, **_value(state["jobs"])}
         if did["writes"]:
-            yield Event(
-                number, did["name"], did["by"], did["at"], did["writes"], _value(state["jobs"])
-            )
+            yield Event(number, did["name"], did["by"], did["at"], did["writes"], rows)
 
 
 def _value(encoded: Any) -> Any:

@@ -53,18 +53,8 @@ def small_leases() -> Iterator[Lease]:
         RequeueRule,
     ):
         confirm = None if ttl is None else 6
-        lease = Lease(
-            status,
-            owner,
-            epoch,
-            beats,
-            deadline,
-            asked,
-            delayed,
-            ttl,
-            confirm,
-            rule,  # type: ignore[arg-type]
-        )
+        facts: tuple[Any, ...] = (deadline, asked, delayed, ttl, confirm)
+        lease = Lease(status, owner, epoch, beats, *facts, rule)
         if core.well_formed(lease):
             yield lease
 
@@ -198,7 +188,7 @@ def unspecified(monkeypatch: pytest.MonkeyPatch, seeds: range, design: str = "un
     with monkeypatch.context() as patch:
         patch.setattr(Server, "judge", judge)
         for seed in seeds:
-            outcome = run_seed(Settings(seed=seed, hours=0.5, design=design), pure)
+            outcome = run_seed(Settings(seed=seed, hours=0.25, design=design), pure)
             if outcome.violation is not None and outcome.violation.law == "SPEC":
                 return outcome.violation.offence
     assert judged > 100
@@ -233,9 +223,6 @@ class Recorder:
     def _rows(self) -> dict[str, Job]:
         found = (self._store.execute(c.Find(job_id)) for job_id in JOBS)
         return {reply.job.id: reply.job for reply in found if hasattr(reply, "job")}
-
-    def close(self) -> None:
-        self._store.close()
 
 
 def test_a_real_store_behaves_as_the_specification_says(tmp_path: Path) -> None:
