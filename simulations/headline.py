@@ -3,22 +3,17 @@ of faults."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from types import MappingProxyType
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from attrs import define, frozen
 
 from unswept.simulations.campaign import OpenStore, run_seed
 from unswept.simulations.designs import DESIGNS
-from unswept.simulations.faults import FAULTS
+from unswept.simulations.profiles import PROFILES
 from unswept.simulations.run import Settings
 from unswept.simulations.workers import Workers, in_order
 
-PROFILES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {"none": (), "all": tuple(FAULTS)}
-)
-"""The columns: a name, and the faults that it stands for."""
 _OF_SWEEPS: Final = frozenset({"L1", "L2", "L12"})
 """The laws that say which sweeps are wrong."""
 SEEDS: Final = (1, 2)

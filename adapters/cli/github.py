@@ -7,7 +7,7 @@ from html import escape
 
 from unswept.adapters.cli.exit_codes import ExitCode
 from unswept.adapters.cli.simulate_report import Report, by_design, sentence_of
-from unswept.simulations.headline import PROFILES
+from unswept.simulations.profiles import PROFILES
 
 
 def workflow_commands(report: Report) -> Iterator[str]:

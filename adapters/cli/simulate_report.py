@@ -13,8 +13,9 @@ from unswept.simulations.campaign import DEFAULT_SEEDS, Totals
 from unswept.simulations.coverage import Matrix
 from unswept.simulations.designs import DESIGNS
 from unswept.simulations.faults import FAULTS
-from unswept.simulations.headline import PROFILES, Cell
+from unswept.simulations.headline import Cell
 from unswept.simulations.mutants import Verdict
+from unswept.simulations.profiles import PROFILES
 from unswept.simulations.run import Found
 from unswept.spec.laws import LAWS, Judges
 

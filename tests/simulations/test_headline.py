@@ -10,7 +10,8 @@ from attrs import evolve
 from unswept.core.commands import Store
 from unswept.simulations.campaign import run_seed
 from unswept.simulations.designs import DESIGNS
-from unswept.simulations.headline import PROFILES, cells, fill
+from unswept.simulations.headline import cells, fill
+from unswept.simulations.profiles import PROFILES
 from unswept.simulations.run import Settings
 from unswept.simulations.timeline import StoreClock
 from unswept.simulations.workers import here

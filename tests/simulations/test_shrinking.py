@@ -18,6 +18,7 @@ from unswept.core.units import Ms, StoreMs
 from unswept.simulations.campaign import EPOCH, broken_designs, run_seed
 from unswept.simulations.ddmin import ddmin
 from unswept.simulations.designs import DESIGNS
+from unswept.simulations.faults import FAULTS
 from unswept.simulations.recording import RecordedRun, TooLong
 from unswept.simulations.rewriting import mentioned, rebased, renamed, restricted, stamps_of
 from unswept.simulations.run import Settings
@@ -39,7 +40,7 @@ def pure(clock: StoreClock, seed: int) -> Iterator[Store | None]:
 @cache
 def violating(design: str) -> Settings:
     for seed in range(1, 21):
-        settings = Settings(seed, design=design)
+        settings = Settings(seed, design=design, faults=DESIGNS[design].under or tuple(FAULTS))
         if run_seed(settings, pure).violation is not None:
             return settings
     pytest.fail(f"{design} broke no law in 20 seeds")

@@ -53,7 +53,7 @@ def small_leases() -> Iterator[Lease]:
         RequeueRule,
     ):
         confirm = None if ttl is None else 6
-        facts: tuple[Any, ...] = (deadline, asked, delayed, ttl, confirm)
+        facts: tuple[Any, Any, Any, Any, Any] = (deadline, asked, delayed, ttl, confirm)
         lease = Lease(status, owner, epoch, beats, *facts, rule)
         if core.well_formed(lease):
             yield lease
