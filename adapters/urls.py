@@ -79,6 +79,12 @@ class SimulatedStore:
             yield from _on_file(_free(f"{self.url.removeprefix('sqlite:')}.{seed}"), clock)
 
 
+def reopened(url: str) -> str:
+    """Where a store is opened anew for each try: a file of its own is for a run to be looked at."""
+    is_path = url.startswith("sqlite:") and url != "sqlite::memory:"
+    return TEMPORARY if is_path else url
+
+
 def is_postgres(url: str) -> bool:
     """Does the URL name a Postgres server?"""
     return url.startswith(("postgresql://", "postgres://"))

@@ -48,6 +48,8 @@ class Host:
     boot_id: str
     alive: dict[int, int] = field(factory=dict)
     """Process id to start time."""
+    asleep: int = 0
+    """How many faults keep it suspended; nothing boots there meanwhile."""
 
 
 @define(eq=False)
@@ -106,7 +108,7 @@ class Actor:
         if self.frozen or not self.alive:
             return
         self._trace("goes_on")
-        self._awake()
+        self.awake()
         backlog, self._backlog = self._backlog, []
         for action, args in backlog:
             self.run(action, *args)
@@ -176,7 +178,7 @@ class Actor:
     def _sending(self, command: c.Command[Any], repeat: bool) -> None:
         """A command is about to go out."""
 
-    def _awake(self) -> None:
+    def awake(self) -> None:
         """The process has just begun to run on."""
 
 

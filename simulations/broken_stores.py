@@ -1,9 +1,10 @@
-"""Stores that lack one rule each, as functions like `decide`: the laws must catch them."""
+"""Stores that lack one rule of jobs, queues or events, as functions like `decide`: the laws must
+catch them. Those that lack a rule of leases are in `broken_leases`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
+from zlib import crc32
 
 from attrs import evolve
 
@@ -15,9 +16,12 @@ from unswept.core.records import changed
 from unswept.core.units import StoreMs
 from unswept.core.values import Event
 from unswept.core.world import Change, Decision, Table, World, decide
+from unswept.simulations.edits import edited, with_jobs, with_lease
 
-_TOGETHER_MS = 20_000
+_TOGETHER_MS: Final = 20_000
 """Two claims that are this close do not see each other's jobs taken."""
+_EVENTS_LOST: Final = 20
+"""The events of one job in so many are lost."""
 
 
 def forgetful(world: World, command: c.Command[Any], now: StoreMs) -> Decision[Any]:
@@ -35,17 +39,15 @@ def cancel_blind(world: World, command: c.Command[Any], now: StoreMs) -> Decisio
     if not isinstance(command, c.Claim):
         return decide(world, command, now)
     times = {job_id: world.jobs[job_id].lease.cancel_requested_at for job_id in world.waiting}
-    unasked = {
-        job_id: _with_lease(world.jobs[job_id], cancel_requested_at=None) for job_id in times
-    }
-    decision = decide(_with_jobs(world, unasked), command, now)
-    return _edited(decision, lambda job: _with_lease(job, cancel_requested_at=times[job.id]))
+    unasked = {job_id: with_lease(world.jobs[job_id], cancel_requested_at=None) for job_id in times}
+    decision = decide(with_jobs(world, unasked), command, now)
+    return edited(decision, lambda job: with_lease(job, cancel_requested_at=times[job.id]))
 
 
 def _noted(job: Job, now: StoreMs) -> Decision[Any]:
     lease = job.lease
     at = now if lease.cancel_requested_at is None else lease.cancel_requested_at
-    asked = _with_lease(job, cancel_requested_at=at)
+    asked = with_lease(job, cancel_requested_at=at)
     reply = r.Accepted(now, r.Standing.of(asked), None if asked == job else Kind.REQUEST_CANCEL)
     if asked == job:
         return Decision(reply)
@@ -59,7 +61,7 @@ def double_claim(world: World, command: c.Command[Any], now: StoreMs) -> Decisio
         return decide(world, command, now)
     jobs = [world.jobs[job_id] for job_id in world.owned]
     taken = {job.id: _unclaimed(job) for job in jobs if _just_claimed(job, command.owner, now)}
-    still = _with_jobs(world, taken)
+    still = with_jobs(world, taken)
     return decide(evolve(still, waiting=(*world.waiting, *taken)), command, now)
 
 
@@ -90,10 +92,10 @@ def epoch_blind(world: World, command: c.Command[Any], now: StoreMs) -> Decision
     if job is None or job.lease.status not in ACTIVE:
         return decide(world, command, now)
     assert isinstance(command, c.Complete)
-    held = _with_lease(
+    held = with_lease(
         job, owner=command.owner, epoch=command.epoch, deadline=now, ttl_ms=1, confirm_ms=1
     )
-    return decide(_with_jobs(world, {job.id: held}), command, now)
+    return decide(with_jobs(world, {job.id: held}), command, now)
 
 
 def endless(world: World, command: c.Command[Any], now: StoreMs) -> Decision[Any]:
@@ -102,37 +104,111 @@ def endless(world: World, command: c.Command[Any], now: StoreMs) -> Decision[Any
         return decide(world, command, now)
     bounds = {job_id: world.jobs[job_id].max_attempts for job_id in world.owned}
     unbound = {job_id: changed(world.jobs[job_id], max_attempts=None) for job_id in bounds}
-    decision = decide(_with_jobs(world, unbound), command, now)
-    return _edited(decision, lambda job: changed(job, max_attempts=bounds[job.id]))
+    decision = decide(with_jobs(world, unbound), command, now)
+    return edited(decision, lambda job: changed(job, max_attempts=bounds[job.id]))
 
 
-def blanket_sweep(world: World, sweeper: str, now: StoreMs) -> tuple[c.Sweep, Decision[Any]]:
-    """Every active job that has an owner is orphaned, whatever its lease says."""
-    jobs = [world.jobs[job_id] for job_id in sorted(world.owned)]
-    changes, events = [], []
-    for job in jobs:
-        lease = changed(job.lease, status=Status.ORPHANED, deadline=None)
-        changes.append(Change(Table.JOBS, job.id, changed(job, lease=lease, orphaned_at=now)))
-        event = Event(job.id, lease.epoch, Kind.ORPHAN, now, lease.status, lease.owner)
-        events.append(changed(event, actor=sweeper, beats=lease.beats))
-    targets = tuple(c.Target(job.id, job.lease.epoch, job.lease.beats, now) for job in jobs)
-    reply = r.Swept(now, tuple(r.SweepAnswer(job.id, None) for job in jobs))
-    return c.Sweep(sweeper, targets), Decision(reply, tuple(changes), tuple(events))
+def expires_claimed(world: World, command: c.Command[Any], now: StoreMs) -> Decision[Any]:
+    """An expiry ends its job also when that has been claimed meanwhile."""
+    job = world.jobs.get(command.job_id) if isinstance(command, c.ExpireQueued) else None
+    if job is None or job.id not in world.owned:
+        return decide(world, command, now)
+    waits = with_lease(job, status=Status.QUEUED, owner=None, ttl_ms=None, confirm_ms=None)
+    due = changed(waits, queue_deadline=StoreMs(now - 1))
+    return decide(with_jobs(world, {job.id: due}), command, now)
 
 
-def _with_lease(job: Job, **fields: Any) -> Job:
-    return changed(job, lease=changed(job.lease, **fields))
+def cancel_lost(world: World, command: c.Command[Any], now: StoreMs) -> Decision[Any]:
+    """A cancel of somebody's job is answered, and stays nowhere."""
+    decision = decide(world, command, now)
+    if isinstance(command, c.RequestCancel) and command.job_id in world.owned:
+        return Decision(decision.reply)
+    return decision
 
 
-def _with_jobs(world: World, jobs: Mapping[str, Job]) -> World:
-    return evolve(world, jobs={**world.jobs, **jobs}) if jobs else world
+# Claims -----------------------------------------------------------------------------------------
 
 
-def _edited(decision: Decision[Any], edit: Callable[[Job], Job]) -> Decision[Any]:
+def over_budget(world: World, command: c.Command[Any], now: StoreMs) -> Decision[Any]:
+    """A claim does not look at its owner's budget."""
+    instance = world.instances.get(command.owner) if isinstance(command, c.Claim) else None
+    if instance is None or instance.max_held is None:
+        return decide(world, command, now)
+    rich = {**world.instances, instance.id: changed(instance, max_held=None)}
+    decision = decide(evolve(world, instances=rich), command, now)
     changes = tuple(
-        change._replace(row=edit(change.row))
-        if change.table is Table.JOBS and change.row
+        change._replace(row=changed(change.row, max_held=instance.max_held))
+        if change.table is Table.INSTANCES
         else change
         for change in decision.changes
     )
     return changed(decision, changes=changes)
+
+
+def number_blind(world: World, command: c.Command[Any], now: StoreMs) -> Decision[Any]:
+    """A claim that is repeated takes more."""
+    instance = world.instances.get(command.owner) if isinstance(command, c.Claim) else None
+    if instance is None:
+        return decide(world, command, now)
+    assert isinstance(command, c.Claim)
+    number = min(instance.claim_no, command.claim_no - 1)
+    unasked = {**world.instances, instance.id: changed(instance, claim_no=number)}
+    return decide(evolve(world, instances=unasked), command, now)
+
+
+def label_blind(world: World, command: c.Command[Any], now: StoreMs) -> Decision[Any]:
+    """A claim takes jobs that its owner cannot run."""
+    if not isinstance(command, c.Claim):
+        return decide(world, command, now)
+    required = {label for job_id in world.waiting for label in world.jobs[job_id].labels}
+    return decide(world, evolve(command, labels=tuple(sorted(required))), now)
+
+
+# Admits -----------------------------------------------------------------------------------------
+
+
+def joins_corpses(world: World, command: c.Command[Any], now: StoreMs) -> Decision[Any]:
+    """An admit joins its twin whatever became of it."""
+    twin = _twin(world, command) if isinstance(command, c.Admit) else None
+    if twin is None or twin.lease.status in (*ACTIVE, Status.COMPLETED):
+        return decide(world, command, now)
+    ended = with_lease(twin, status=Status.COMPLETED, deadline=None)
+    decision = decide(with_jobs(world, {twin.id: ended}), command, now)
+    if not isinstance(decision.reply, r.Joined):
+        return decision
+    return changed(decision, reply=evolve(decision.reply, standing=r.Standing.of(twin)))
+
+
+def _twin(world: World, command: c.Admit) -> Job | None:
+    request = command.request
+    if request.principal is None or request.request_key is None:
+        return None
+    key = world.keys.get((request.principal, request.request_key))
+    return None if key is None else world.jobs.get(key.job_id)
+
+
+# Events -----------------------------------------------------------------------------------------
+
+
+def event_outside(world: World, command: c.Command[Any], now: StoreMs) -> Decision[Any]:
+    """An event is written after the commit, in a transaction of its own, which may fail."""
+    decision = decide(world, command, now)
+    failed = decision.events and crc32(decision.events[0].job_id.encode()) % _EVENTS_LOST == 0
+    return changed(decision, events=()) if failed else decision
+
+
+def event_again(world: World, command: c.Command[Any], now: StoreMs) -> Decision[Any]:
+    """A repeated completion tells its event again."""
+    decision = decide(world, command, now)
+    repeated = isinstance(decision.reply, r.Accepted) and decision.reply.repeated
+    if not isinstance(command, c.Complete) or not repeated:
+        return decision
+    job = world.jobs[command.job_id]
+    told = Event(job.id, job.lease.epoch, Kind.COMPLETE, now, job.lease.status, job.lease.owner)
+    return changed(decision, events=(told,))
+
+
+def silent_fence(world: World, command: c.Command[Any], now: StoreMs) -> Decision[Any]:
+    """A late result is refused, and nobody hears of it."""
+    decision = decide(world, command, now)
+    return changed(decision, events=()) if isinstance(decision.reply, r.Refused) else decision

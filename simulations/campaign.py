@@ -1,14 +1,12 @@
-"""Many seeds, spread over processes: the outcomes come back in the order of the seeds, so that a
-campaign reports the same violation whatever the number of workers."""
+"""Many seeds, spread over workers or shards: the outcomes come back in the order of the seeds, so
+that a campaign reports the same whatever their number."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
-from multiprocessing import get_context
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from attrs import define, evolve, field, frozen
 
@@ -17,9 +15,12 @@ from unswept.simulations.designs import DESIGNS
 from unswept.simulations.marks import Mark
 from unswept.simulations.run import Found, Outcome, Run, Settings
 from unswept.simulations.timeline import StoreClock, Timeline
+from unswept.simulations.workers import Workers, in_order
 
 if TYPE_CHECKING:
     from unswept.simulations.trace import Trace
+
+T = TypeVar("T")
 
 EPOCH: Final = 1_700_000_000_000
 """Where the store clock of every run begins; only differences matter."""
@@ -50,6 +51,23 @@ class Checked:
     outcome: Outcome
     same: bool = True
 
+    @property
+    def ends_the_campaign(self) -> bool:
+        """Is there nothing to gain from later seeds?"""
+        return self.outcome.violation is not None or not self.same
+
+
+@frozen
+class Shard:
+    """One part of a campaign that is cut into equal ones: number `index`, from 1, of `count`."""
+
+    index: int = 1
+    count: int = 1
+
+    def of(self, whole: Sequence[T]) -> list[T]:
+        """Its part: every `count`-th, so that no two shards share one and none is left out."""
+        return list(whole[self.index - 1 :: self.count])
+
 
 def run_seed(
     settings: Settings, open_store: OpenStore, open_trace: OpenTrace | None = None
@@ -70,29 +88,31 @@ def check_seed(task: Task) -> Checked:
     return Checked(outcome, same=again.digest == outcome.digest)
 
 
-def run_seeds(
+def tasks(
     settings: Settings,
     seeds: Sequence[int],
     open_store: OpenStore,
-    workers: int,
     open_trace: OpenTrace | None = None,
-) -> Iterator[Checked]:
-    """Run seeds in order, the first of them twice; stop by closing the iterator."""
-    tasks = [
+) -> list[Task]:
+    """What there is to run, the first seed twice."""
+    return [
         Task(evolve(settings, seed=seed), open_store, twice=index == 0, open_trace=open_trace)
         for index, seed in enumerate(seeds)
     ]
-    if workers == 1 or len(tasks) == 1:
-        yield from map(check_seed, tasks)
-        return
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        futures = [pool.submit(check_seed, task) for task in tasks]
-        try:
-            for future in futures:
-                yield future.result()
-        finally:
-            for future in futures:
-                future.cancel()
+
+
+def run_seeds(todo: Iterable[Task], workers: Workers) -> Iterator[Checked]:
+    """Run seeds in order, up to the first that ends the campaign."""
+    with closing(in_order(workers, check_seed, todo)) as outcomes:
+        yield from up_to_the_end(outcomes)
+
+
+def up_to_the_end(outcomes: Iterable[Checked]) -> Iterator[Checked]:
+    """The outcomes up to the first that ends the campaign."""
+    for checked in outcomes:
+        yield checked
+        if checked.ends_the_campaign:
+            return
 
 
 @define
@@ -103,10 +123,12 @@ class Totals:
     commands: int = 0
     simulated_ms: int = 0
     live_jobs_swept: int = 0
+    heartbeated_jobs_swept: int = 0
     faults: Counter[str] = field(factory=Counter)
     events: Counter[str] = field(factory=Counter)
     sometimes: Counter[str] = field(factory=Counter)
     checked: Counter[str] = field(factory=Counter)
+    coverage: Counter[str] = field(factory=Counter)
     violation: Found | None = None
     violated_seed: int | None = None
     unequal_seed: int | None = None
@@ -118,14 +140,21 @@ class Totals:
         self.commands += outcome.commands
         self.simulated_ms += outcome.simulated_ms
         self.live_jobs_swept += outcome.live_jobs_swept
+        self.heartbeated_jobs_swept += outcome.heartbeated_jobs_swept
         self.faults += outcome.faults
         self.events += outcome.events
         self.sometimes += outcome.sometimes
         self.checked += outcome.checked
+        self.coverage += outcome.coverage
         if outcome.violation is not None and self.violation is None:
             self.violation, self.violated_seed = outcome.violation, outcome.seed
         if not checked.same and self.unequal_seed is None:
             self.unequal_seed = outcome.seed
+
+    @property
+    def ended(self) -> bool:
+        """Has one of them ended the campaign?"""
+        return self.violation is not None or self.unequal_seed is not None
 
     def missing(self) -> list[str]:
         """What should have happened sometimes and never did."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import exp, log
+from math import ceil, exp, log
 from typing import Final
+
+from attrs import frozen
 
 from unswept.core import commands as c
 from unswept.core import heart as hearts
@@ -23,16 +25,46 @@ from unswept.simulations.instance import Doing, Instance, Task, World
 from unswept.simulations.marks import Mark
 
 LIMITS: Final = Limits(max_running=4, max_queued=2)
-_PEOPLE_EVERY_MS: Final = 90_000
+_KEYS: Final = 40
+"""Requests that may be asked for again, some of them much more than others."""
+_SHORTEST_MS: Final = 2_000
+_LONGEST_MS: Final = 1_800_000
+_MEAN_MS: Final = (_LONGEST_MS - _SHORTEST_MS) / log(_LONGEST_MS / _SHORTEST_MS)
+"""Of work that is as likely to take 2 to 4 seconds as 15 to 30 minutes: 4.4 minutes."""
+
+
+@frozen
+class Load:
+    """How much work comes to one gateway."""
+
+    every_ms: float = 90_000
+    """How often somebody comes, on average."""
+    longer: float = 1.0
+    """How many times the usual the work takes."""
+    limits: Limits = LIMITS
+
+
+def load_of(gateways: int, jobs: int | None, job_minutes: float | None) -> Load:
+    """The load under which so many gateways run `jobs` jobs of `job_minutes` at a time, on average;
+    None stands for the usual."""
+    longer = 1.0 if job_minutes is None else job_minutes * 60_000 / _MEAN_MS
+    if jobs is None:
+        return Load(longer=longer)
+    each = ceil(jobs / gateways)  # it comes by chance, so that there must be room for more
+    limits = Limits(max_running=2 * each + 2, max_queued=2)
+    return Load(gateways * longer * _MEAN_MS / jobs, longer, limits)
 
 
 class Gateway(Instance):
     """One run of a gateway process on a host."""
 
-    def __init__(self, name: str, host: Host, policy: LeasePolicy, world: World) -> None:
+    def __init__(
+        self, name: str, host: Host, policy: LeasePolicy, world: World, load: Load
+    ) -> None:
         """A process that has not booted yet."""
         super().__init__(name, host, policy, world)
-        self.limiter = Limiter(LIMITS, {})
+        self.limiter = Limiter(load.limits, {})
+        self._load = load
         self._jobs = 0
 
     def boot(self) -> None:
@@ -45,15 +77,16 @@ class Gateway(Instance):
             return
         rng = self.world.rng
         self._jobs += 1
-        key = f"k{rng.randint(1, 40)}" if rng.random() < 0.5 else None
+        key = f"k{1 + int(_KEYS * rng.random() ** 3)}" if rng.random() < 0.5 else None
         principal = rng.choice(("ann", "bob"))
         transport = Transport.HTTP if rng.random() < 0.3 else Transport.PROCESS
         requeue = RequeueRule.ALLOWED if rng.random() < 0.4 else RequeueRule.NEVER
         provider = rng.choice(("north", "south"))
-        work_ms = int(exp(rng.uniform(log(2_000), log(1_800_000))))
+        usual_ms = exp(rng.uniform(log(_SHORTEST_MS), log(_LONGEST_MS)))
+        work_ms = int(self._load.longer * usual_ms)
         task = Task(f"{self.name}-{self._jobs}", transport, requeue, work_ms)
         self._submit(task, provider, Request(requeue.encode(), principal, key))
-        self.later(pause(rng, _PEOPLE_EVERY_MS), self._somebody_comes)
+        self.later(pause(rng, self._load.every_ms), self._somebody_comes)
 
     # Jobs: in -------------------------------------------------------------------------------
 
@@ -86,10 +119,19 @@ class Gateway(Instance):
             tries=2,
             give_up=lambda: self._withdraw(task),
         )
+        if self.world.rng.random() < 0.05:
+            self.later(self.world.rng.randint(1, 30), self._hang_up, task)
+
+    def _hang_up(self, task: Task) -> None:
+        """Somebody changed their mind before the answer came, or just after it."""
+        if self.tasks.get(task.job_id) is task and task.doing in (Doing.ADMITTING, Doing.WAITING):
+            self._withdraw(task)
 
     def _admitted(
         self, task: Task, reply: r.Accepted | r.Joined | r.Refused, sent_at: MonoMs
     ) -> None:
+        if self.tasks.get(task.job_id) is not task:
+            return  # given up meanwhile
         if isinstance(reply, r.Joined):
             self.world.sometimes(Mark.JOINED)
         if not isinstance(reply, r.Accepted) or reply.standing.status not in ACTIVE:

@@ -27,6 +27,7 @@ from unswept.core.refusal import Refusal
 from unswept.core.units import MonoMs, StoreMs
 from unswept.core.values import Chunk, Result, Stream
 from unswept.simulations.actor import Actor, Call, Host, Surroundings
+from unswept.simulations.broken_instances import last_pass, untroubled, without_living
 from unswept.simulations.marks import Mark
 from unswept.simulations.network import Envelope
 
@@ -96,6 +97,8 @@ class Instance(Actor):
         self.sweeper = sweepers.begin(policy, now)
         self.keeper = keepers.begin(policy, now)
         self.tasks: dict[str, Task] = {}
+        self.heart_dead = False
+        """The task that beats is gone, and all else works on."""
         self.watch_since = world.timeline.now
         """True time since which nothing that this instance's sweeping needs has failed."""
         self.store_at: StoreMs | None = None
@@ -108,6 +111,8 @@ class Instance(Actor):
         """The earliest timer that is set."""
         self._sweeps_unanswered = 0
         self._pid = 100
+        self._pids: dict[str, int] = {}
+        """Of each suspect that names one, its pid: for the design that trusts in it."""
 
     # What kinds of instance differ in ---------------------------------------------------------
 
@@ -174,6 +179,18 @@ class Instance(Actor):
         self._stop_expired(now)
         self._tick_own(now)
         self._tick_sweeper(now)
+        if not self._heart_stands():
+            self._tick_heart(now)
+        self._set_timer(now)
+
+    def _heart_stands(self) -> bool:
+        """Does it work on and not beat?"""
+        if self.heart_dead:
+            return True
+        draining = self.heart.phase is Phase.DRAINING
+        return draining and not self.world.design.beats_while_draining
+
+    def _tick_heart(self, now: MonoMs) -> None:
         before = self.heart
         self.heart, sends = hearts.tick(before, now)
         if self.heart.failures > before.failures:
@@ -189,16 +206,22 @@ class Instance(Actor):
             self.world.trace.mind(self.world.timeline.now, self, phase, self.sweeper.suspicions)
 
     def _set_timer(self, now: MonoMs) -> None:
-        times = [
-            hearts.wake_at(self.heart),
-            *self._own_timers(),
-            sweepers.wake_at(self.sweeper, self.heart, now),
-        ]
-        times += [self._deadline(task) for task in self._rerunnable]
-        due = [time for time in times if time is not None]
-        self._due = max(min(due), MonoMs(now + 1)) if due else None
-        if self._due is not None and (self._timer is None or self._due < self._timer):
-            self._arm(self._due)
+        due = None if self._heart_stands() else hearts.wake_at(self.heart)
+        ripe = sweepers.wake_at(self.sweeper, self.heart, now)
+        if ripe is not None and (due is None or ripe < due):
+            due = ripe
+        for time in self._own_timers():
+            if time is not None and (due is None or time < due):
+                due = time
+        for task in self._rerunnable:
+            time = self._deadline(task)
+            if time is not None and (due is None or time < due):
+                due = time
+        if due is not None and due <= now:
+            due = MonoMs(now + 1)
+        self._due = due
+        if due is not None and (self._timer is None or due < self._timer):
+            self._arm(due)
 
     def _arm(self, due: MonoMs) -> None:
         """A timer that is set too early costs less than one that is set anew at every event."""
@@ -293,7 +316,11 @@ class Instance(Actor):
 
     def _tick_sweeper(self, now: MonoMs) -> None:
         look = self.sweeper.look
-        self.sweeper, effects = sweepers.tick(self.sweeper, self.heart, now, self._own())
+        design = self.world.design
+        heart = self.heart if design.heeds_own_gaps else untroubled(self.heart, now)
+        self.sweeper, effects = sweepers.tick(self.sweeper, heart, now, self._own())
+        if not design.sweeps_again:
+            self.sweeper = last_pass(self.sweeper)
         if look is not None and self.sweeper.look is not look:
             self.watch_since = self.world.timeline.now
         self._do(effects)
@@ -302,7 +329,7 @@ class Instance(Actor):
             for command in looks:
                 self._send(command, self._overdue)
         hurried = sweepers.wants_hurry(self.sweeper)
-        if hurried is not self.heart.hurried and self.world.design.hurries:
+        if hurried is not self.heart.hurried and design.hurries:
             self.heart = hearts.hurry(self.heart, hurried, now)
 
     def _do(self, effects: tuple[sweepers.Effect, ...]) -> None:
@@ -310,7 +337,11 @@ class Instance(Actor):
             if isinstance(effect, sweepers.SendSuspects):
                 self._look(effect)
             elif isinstance(effect, sweepers.SendSweep):
-                self._sweep(effect)
+                targets = effect.targets
+                if self.world.design.pid_vetoes:
+                    targets = without_living(targets, self._pids, self.host.alive)
+                if targets:
+                    self._sweep(sweepers.SendSweep(targets))
             elif isinstance(effect, sweepers.FirstSight):
                 self._first_sight(effect.suspect)
             elif isinstance(effect, sweepers.Correlated):
@@ -369,6 +400,8 @@ class Instance(Actor):
 
     def _first_sight(self, suspect: r.Suspect) -> None:
         process = suspect.process
+        if process is not None:
+            self._pids[suspect.job_id] = process.pid
         if process is None or suspect.delayed or process.boot_id != self.host.boot_id:
             return
         if self.host.alive.get(process.pid) != process.start:
@@ -549,6 +582,7 @@ class Instance(Actor):
                 self._never_begins(task)
         self.tick()
 
-    def _awake(self) -> None:
+    def awake(self) -> None:
+        """It runs on, or its heart does: what it watched meanwhile it has not watched."""
         self.watch_since = self.world.timeline.now
         self.tick()

@@ -3,7 +3,7 @@ answers after the commit."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterable
 from random import Random
 from typing import Any, Protocol
 
@@ -24,6 +24,16 @@ class Weather:
     longest_echo_ms: int = 0
     delayed: float = 0.0
     longest_delay_ms: int = 0
+
+    def times(self, intensity: float) -> Weather:
+        """The same weather, with chances that are so many times as great."""
+        return evolve(
+            self,
+            lost=self.lost * intensity,
+            answer_lost=self.answer_lost * intensity,
+            repeated=self.repeated * intensity,
+            delayed=self.delayed * intensity,
+        )
 
     def chance_of_echo(self, command: Command[Any]) -> float:
         """Heartbeats are many and forgive an echo; what decides a job's fate is echoed more."""
@@ -76,21 +86,26 @@ class Network:
         self._weather = weather
         self._heard = heard
         self.cut: set[str] = set()
+        self.exhausted: set[str] = set()
+        """Senders that have a connection for their heartbeats alone."""
+        self._reset_at: dict[str, int] = {}
+        """By sender, when its connections broke last."""
         self.completions: dict[str, Envelope] = {}
         """Each job's last completion that was sent, whether it arrived or not."""
         self.store: Receiver | None = None
-        self.seen: dict[str, int] = dict.fromkeys(
-            ("message lost", "answer lost after commit", "message repeated", "message delayed"), 0
-        )
+        self.seen: dict[str, int] = dict.fromkeys(("loss", "lost-answer", "duplicate", "delay"), 0)
 
     def send(self, envelope: Envelope) -> None:
         """Send an envelope; its answer may never come, and it may arrive twice."""
         if isinstance(envelope.command, Complete):
             self.completions[envelope.command.job_id] = envelope
-        if envelope.sender in self.cut or self._happens(self._weather.lost, "message lost"):
+        if envelope.sender in self.cut or self._happens(self._weather.lost, "loss"):
             return
-        self._timeline.after(self._latency(), self._arrive, envelope)
-        if self._happens(self._weather.chance_of_echo(envelope.command), "message repeated"):
+        if envelope.sender in self.exhausted and not isinstance(envelope.command, Heartbeat):
+            return
+        now = self._timeline.now
+        self._timeline.after(self._latency(), self._arrive_unless_reset, envelope, now)
+        if self._happens(self._weather.chance_of_echo(envelope.command), "duplicate"):
             self.echo(envelope, self._rng.randint(1, self._weather.longest_echo_ms))
 
     def echo(self, envelope: Envelope, delay_ms: int) -> None:
@@ -98,29 +113,40 @@ class Network:
         echo = evolve(envelope, answer=_nobody)
         self._timeline.after(delay_ms, self._arrive, echo)
 
+    def reset(self, senders: Iterable[str]) -> None:
+        """Their connections break: what is under way on them, either way, is gone."""
+        for sender in senders:
+            self._reset_at[sender] = self._timeline.now
+
     def forget_completions(self, known: Container[str]) -> None:
         """Drop the completions of jobs that no longer exist."""
         self.completions = {k: v for k, v in self.completions.items() if k in known}
 
     def answer(self, envelope: Envelope, reply: Any) -> None:
         """Send a reply back to where its command came from."""
-        if self._happens(
-            self._weather.chance_of_silence(envelope.command), "answer lost after commit"
-        ):
+        if self._happens(self._weather.chance_of_silence(envelope.command), "lost-answer"):
             return
-        self._timeline.after(self._latency(), self._deliver, envelope, reply)
+        now = self._timeline.now
+        self._timeline.after(self._latency(), self._deliver, envelope, reply, now)
+
+    def _arrive_unless_reset(self, envelope: Envelope, sent: int) -> None:
+        if not self._was_reset(envelope, sent):
+            self._arrive(envelope)
+
+    def _was_reset(self, envelope: Envelope, since: int) -> bool:
+        return self._reset_at.get(envelope.sender, -1) >= since
 
     def _arrive(self, envelope: Envelope) -> None:
         if envelope.sender not in self.cut and self.store is not None:
             self.store.receive(envelope)
 
-    def _deliver(self, envelope: Envelope, reply: Any) -> None:
-        if envelope.sender not in self.cut:
+    def _deliver(self, envelope: Envelope, reply: Any, sent: int) -> None:
+        if envelope.sender not in self.cut and not self._was_reset(envelope, sent):
             self._heard(envelope, reply)
             envelope.answer(reply)
 
     def _latency(self) -> int:
-        if self._happens(self._weather.delayed, "message delayed"):
+        if self._happens(self._weather.delayed, "delay"):
             return self._rng.randint(30, self._weather.longest_delay_ms)
         return 1 + int(self._rng.random() * 15)
 

@@ -23,17 +23,19 @@ from unswept.core.units import MonoMs, Ms
 from unswept.core.values import Cause, Event
 from unswept.simulations.actor import Actor, Host, pause
 from unswept.simulations.authority import Authority
-from unswept.simulations.broken_stores import blanket_sweep
+from unswept.simulations.broken_leases import blanket_sweep
 from unswept.simulations.consumer import Consumer
+from unswept.simulations.coverage import Coverage
 from unswept.simulations.designs import DESIGNS, Design
-from unswept.simulations.faults import FAULTS, Fault, weather_of
-from unswept.simulations.gateway import Gateway
+from unswept.simulations.faults import FAULTS
+from unswept.simulations.gateway import Gateway, load_of
 from unswept.simulations.instance import Instance
 from unswept.simulations.marks import Mark
 from unswept.simulations.network import Envelope, Network
 from unswept.simulations.producer import Producer
 from unswept.simulations.runner import FITS, Fit, Runner
 from unswept.simulations.server import Server
+from unswept.simulations.swarm import Drawn, draw, drift_ppm_of, weather_of
 from unswept.simulations.timeline import HostClock, StoreClock, Timeline
 from unswept.simulations.transcript import Transcript, told
 from unswept.simulations.truth import Span, Truth
@@ -47,8 +49,12 @@ if TYPE_CHECKING:
 HOUR: Final = 3_600_000
 _LOOK_EVERY: Final = 10_000
 """How often law L13 looks for neglected jobs."""
+_FORGET_EVERY: Final = 300_000
+"""How often a run forgets what is over."""
 CONSUMERS: Final = 2
 """Processes that compete for the one consumer's lease."""
+_L10_ON: Final = frozenset(BY_ID["L10"].on)
+_SPARED: Final = BY_ID["L12"].broken or (lambda truth: None)
 _MEMORY: Final = 1_800_000
 """How far back faults are remembered: longer than any lease and any outage reach."""
 
@@ -92,6 +98,13 @@ class Settings:
     design: str = "unswept"
     runners: int = 2
     """Runners at a time; with them come a producer, an authority and consumers."""
+    jobs: int | None = None
+    """How many jobs all gateways together run at a time, on average; by default what comes of one
+    person every 90 seconds at each."""
+    job_minutes: float | None = None
+    """How long a gateway's job takes on average; by default 4.4 minutes."""
+    counting: bool = False
+    """A broken law ends no run: what broken designs do to live jobs is counted to the end."""
 
 
 @define
@@ -102,6 +115,8 @@ class Found:
     offence: str
     at_ms: int
     last_lines: tuple[str, ...]
+    verb: str = ""
+    """Where two stores differ: on which command."""
 
 
 @define
@@ -118,6 +133,11 @@ class Outcome:
     sometimes: Counter[str]
     checked: Counter[str]
     live_jobs_swept: int
+    """Swept while their owner lived and held them, its own faults included."""
+    heartbeated_jobs_swept: int
+    """Those of them that law L12 spares: nothing kept their owner, and it alone, from renewing."""
+    coverage: Counter[str]
+    """How often each transition happened while each fault was felt."""
 
 
 @define
@@ -143,6 +163,8 @@ class Run:
         """A world in which nothing has happened yet; `clock` is also the store under test's."""
         self.settings = settings
         self.design: Design = DESIGNS[settings.design]
+        if settings.counting:
+            self.design = evolve(self.design, excused=frozenset(BY_ID))
         if not self.design.on_real_store:
             under_test = None
         self.rng = Random(settings.seed)
@@ -153,8 +175,11 @@ class Run:
         self.events: Counter[str] = Counter()
         self.marks: Counter[str] = Counter()
         self.live_jobs_swept = 0
-        faults = self._draw_faults()
-        self.network = Network(self.timeline, self.rng, weather_of(faults), self._heard)
+        self.heartbeated_jobs_swept = 0
+        mix = draw([FAULTS[name] for name in settings.faults], self.rng)
+        lying = [drawn.fault.name for drawn in mix if not drawn.fault.per_hour]
+        self.coverage = Coverage(self.timeline, lying)
+        self.network = Network(self.timeline, self.rng, weather_of(mix), self._heard)
         timeout = DEFAULT.operation_timeout_ms
         self.server = Server(
             self.timeline, clock, self.network, under_test, self.design, timeout, self._observe
@@ -165,12 +190,12 @@ class Run:
             trace.begins(settings, self.design.excused, clock())
             self.server.recorder = self._record
             self.truth.told = self._trace_span
-        self.hosts = self._make_hosts()
+        self.hosts = self._make_hosts(drift_ppm_of(mix))
         self.instances: list[Instance] = []
         self._watched: dict[str, _Watched] = {}
         self._stamped: dict[str, int] = {}
-        self._unlocked: dict[str, int] = {}
         self._booted = 0
+        self._load = load_of(settings.instances, settings.jobs, settings.job_minutes)
         self.clients: list[Actor] = []
         """Whoever deals with the fleet: producer, authority and consumers."""
         for index in range(settings.instances):
@@ -181,9 +206,10 @@ class Run:
             self.timeline.after(50 + index * 100, self._boot_runner, self._host(index), fit)
         if runners:
             self._boot_clients()
-        for fault in faults:
-            self._schedule(fault)
+        for drawn in mix:
+            self._schedule(drawn)
         self.timeline.after(_LOOK_EVERY, self._look_for_neglect)
+        self.timeline.after(_FORGET_EVERY, self._forget)
 
     def outcome(self) -> Outcome:
         """Run to the end of the simulated time, or to the first violation."""
@@ -201,6 +227,7 @@ class Run:
                 violation.offence,
                 self.timeline.now,
                 tuple(self.transcript.last),
+                violation.verb,
             )
         outcome = Outcome(
             self.settings.seed,
@@ -213,6 +240,8 @@ class Run:
             self.marks,
             self.server.all_checked(),
             self.live_jobs_swept,
+            self.heartbeated_jobs_swept,
+            self.coverage.cells(),
         )
         if self.trace is not None:
             self.trace.ends(
@@ -246,16 +275,24 @@ class Run:
 
     def boot_like(self, actor: Actor) -> None:
         """Another of the same kind starts on the same host, under a new name."""
-        if isinstance(actor, Consumer):
+        if actor.host.asleep:
+            self.timeline.after(1_000, self.boot_like, actor)
+        elif isinstance(actor, Consumer):
             self._boot_consumer(actor.host, actor.handler)
         elif isinstance(actor, Runner):
             self._boot_runner(actor.host, actor.fit)
         else:
             self._boot_gateway(actor.host)
 
+    def boot_guest(self, host: Host, policy: LeasePolicy) -> Instance:
+        """A gateway with a policy of its own starts."""
+        guest = Gateway(self._name("i"), host, policy, self, self._load)
+        self._boot(guest)
+        return guest
+
     def _boot_gateway(self, host: Host) -> None:
         policy = self._policy((DEFAULT, DEFAULT, QUICK))
-        self._boot(Gateway(self._name("i"), host, policy, self))
+        self._boot(Gateway(self._name("i"), host, policy, self, self._load))
 
     def _boot_runner(self, host: Host, fit: Fit) -> None:
         policy = self._policy((FLEET, PATIENT))
@@ -307,6 +344,8 @@ class Run:
 
     def sending(self, instance: Instance, command: c.Command[Any], repeat: bool) -> None:
         """An instance is about to send a command: laws L10 and L12a."""
+        if type(command) not in _L10_ON:
+            return  # neither law says anything of it
         phase = hearts.phase_at(instance.heart, instance.host.clock())
         sights: tuple[Sight, ...] = ()
         if isinstance(command, c.Sweep):
@@ -427,8 +466,14 @@ class Run:
                     self._stamped[after.id] = self.timeline.now
                 elif before is not None:
                     self._stamped.pop(before.id, None)
+        if isinstance(step.reply, r.Beaten):
+            renewed = sum(after is not None for _, after in step.rows)
+            self.coverage.count(Kind.RENEW, renewed)
+        elif step.output:
+            self.coverage.count(Kind.OUTPUT)
         for event in step.events:
             self.events[event.kind.value] += 1
+            self.coverage.count(event.kind)
             if event.kind is Kind.ORPHAN:
                 self._swept(step, event, envelope)
             elif isinstance(step.command, c.Sweep):
@@ -474,6 +519,8 @@ class Run:
         self.live_jobs_swept += 1
         sweeper = next((i for i in self.living() if i.name == envelope.sender), owner)
         truth = self._truth_of(job, owner, sweeper)
+        if _SPARED(truth) is not None:
+            self.heartbeated_jobs_swept += 1
         self._judge("L12", truth)
         self.sometimes(Mark.OWN_FAULT_SWEPT)
 
@@ -519,15 +566,27 @@ class Run:
         for instance in self.living():
             if hearts.phase_at(instance.heart, instance.host.clock()) is not Phase.STEADY:
                 instance.watch_since = now
-        for job_id in self.server.locked_rows:
-            self._unlocked[job_id] = now
+        for job_id in (*self.server.locked_rows, *self.server.poisoned):
+            self.truth.freed[job_id] = now
         stepped_back = max(self.truth.back_steps, default=0)
         for job_id in world.owned:
             silent = now - self._stamped[job_id]
             if silent > QUICK.lease_ttl_ms:
                 self._judge_neglect(world.jobs[job_id], silent, stepped_back)
-        self.truth.forget(now - _MEMORY)
         self.timeline.after(_LOOK_EVERY, self._look_for_neglect)
+
+    def _forget(self) -> None:
+        """A run may take a simulated year: nothing is kept of what is over but the store's rows."""
+        now, jobs = self.timeline.now, self.server.pure.world.jobs
+        self.truth.forget(now - _MEMORY)
+        self.network.forget_completions(jobs)
+        self._watched = {each.name: self._watched[each.name] for each in self.living()}
+        for instance in self.living():
+            if not instance.frozen:  # one that stands still may yet hear of what it was granted
+                watched = self._watched[instance.name]
+                kept = {key: at for key, at in watched.stamps.items() if key[0] in instance.tasks}
+                watched.stamps = kept
+        self.timeline.after(_FORGET_EVERY, self._forget)
 
     def _judge_neglect(self, job: Job, silent: int, stepped_back: int) -> None:
         now = self.timeline.now
@@ -535,7 +594,7 @@ class Run:
         if not watchers:
             return
         watcher = min(watchers, key=lambda i: i.watch_since)
-        since = max(watcher.watch_since, stepped_back, self._unlocked.get(job.id, 0))
+        since = max(watcher.watch_since, stepped_back, self.truth.freed.get(job.id, 0))
         policy, lease = watcher.policy, job.lease
         delayed = lease.delayed_at is not None and lease.ttl_ms is not None
         ttl = lease.ttl_ms if delayed else self.server.history.stamps[job.id].ttl_ms
@@ -572,36 +631,37 @@ class Run:
 
     # The world's own doings -----------------------------------------------------------------
 
-    def _make_hosts(self) -> list[Host]:
+    def _make_hosts(self, drift_ppm: int) -> list[Host]:
         count = 1 if self.rng.random() < 0.25 else self.settings.instances
         return [
             Host(
                 f"h{index}",
-                HostClock(self.timeline, self.rng.randint(0, HOUR), self.rng.randint(-500, 500)),
+                HostClock(
+                    self.timeline,
+                    self.rng.randint(0, HOUR),
+                    self.rng.randint(-drift_ppm, drift_ppm),
+                ),
                 f"boot-{index}",
             )
             for index in range(count)
         ]
 
-    def _draw_faults(self) -> tuple[Fault, ...]:
-        """This seed's own mix: where all faults strike at once, they hide each other's work."""
-        wanted = [FAULTS[name] for name in self.settings.faults]
-        if len(wanted) < 3:
-            return tuple(wanted)
-        drawn = tuple(fault for fault in wanted if self.rng.random() < 0.5)
-        return drawn or (self.rng.choice(wanted),)
+    def _schedule(self, drawn: Drawn) -> None:
+        if drawn.fault.per_hour:
+            mean = HOUR / (drawn.fault.per_hour * drawn.intensity)
+            self.timeline.after(pause(self.rng, mean), self._strike, drawn)
+        elif drawn.fault.weather is None:  # what the weather does, the network counts
+            self.faults[drawn.fault.name] += 1
 
-    def _schedule(self, fault: Fault) -> None:
-        if fault.per_hour:
-            self.timeline.after(pause(self.rng, HOUR / fault.per_hour), self._strike, fault)
-
-    def _strike(self, fault: Fault) -> None:
-        self.faults[fault.name] += 1
-        self.note(f"fault: {fault.name}")
+    def _strike(self, drawn: Drawn) -> None:
+        name = drawn.fault.name
+        self.faults[name] += 1
+        self.note(f"fault: {name}")
         if self.trace is not None:
-            self.trace.fault(self.timeline.now, fault.name, "strikes")
-        fault.strike(self)
-        self._schedule(fault)
+            self.trace.fault(self.timeline.now, name, "strikes")
+        self.coverage.lasts(name)
+        drawn.fault.strike(self)
+        self._schedule(drawn)
 
     def _host(self, index: int) -> Host:
         return self.hosts[index % len(self.hosts)]

@@ -4,7 +4,7 @@ judged by the laws and compared, reply for reply, with the store under test."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
 from typing import Any, Final
 
 from attrs import define, evolve
@@ -25,8 +25,15 @@ from unswept.spec.observations import Step
 _ELSEWHERE: Final = READS | {c.LeaseEvents, c.Acknowledge}
 """Commands that a lock on the lease table does not hold up."""
 
-_Plan = tuple[type, bool]
-"""A step's command, and whether it changed anything: together they say which laws look at it."""
+Ambush = Callable[[c.Command[Any], Envelope], bool]
+"""Whoever lies in wait for a command, and who sent it."""
+_Plan = tuple[type, bool, bool]
+"""A step's command, whether it changed anything, and whether it moved a job to another status, made
+one or removed one: together they say which laws look at it."""
+
+
+def _plan_of(step: Step) -> _Plan:
+    return (type(step.command), bool(step.rows or step.events), _moves(step))
 
 
 @define
@@ -66,9 +73,17 @@ class Server:
         """How many faults keep writes off the lease table, while reads and other tables work."""
         self.locked_rows: set[str] = set()
         """Jobs whose rows a stranger has locked."""
-        self.ambush: Callable[[c.Command[Any]], bool] | None = None
-        """A fault that lies in wait for a command, and is told of each just before its execution;
-        True: it has struck."""
+        self.read_only = 0
+        """How many faults keep the store from writing."""
+        self.poisoned: set[str] = set()
+        """Jobs of which no sweep, requeue or settlement succeeds."""
+        self.commit: Callable[[Collection[str]], int] | None = None
+        """A fault that says how long the commit takes of a command that wrote these jobs' rows."""
+        self.ambushes: list[Ambush] = []
+        """Faults that lie in wait for a command, and are told of each just before its execution;
+        True: it has struck, or waits no longer."""
+        self._touched: list[str] = []
+        """The jobs whose rows the command wrote that is being carried out."""
         self.checked: Counter[str] = Counter()
         """How often each law judged, steps apart."""
         self.recorder: Callable[[Step, Envelope], None] | None = None
@@ -80,8 +95,16 @@ class Server:
 
     def receive(self, envelope: Envelope) -> None:
         """A command has arrived: execute it now, or when the locks that it needs are free."""
-        if not self.down:
+        if not self.down and self._can_do(envelope.command):
             self._take(_Waiting(envelope, self._timeline.now + self._lock_timeout_ms))
+
+    def _can_do(self, command: c.Command[Any]) -> bool:
+        """Does it succeed, as far as the state of the store and of its row goes?"""
+        if self.read_only and type(command) not in READS:
+            return False
+        if isinstance(command, (c.Requeue, c.Settle)):
+            return command.job_id not in self.poisoned
+        return True
 
     def released(self) -> None:
         """A lock is free: whoever has not waited too long goes on, in the order of arrival."""
@@ -96,8 +119,14 @@ class Server:
             self._waiting = [waiting for waiting in self._waiting if waiting.until >= now]
             self._waiting.append(entry)
         else:
+            outer, self._touched = self._touched, []
             reply = self._execute_around_locks(entry.envelope)
-            self._network.answer(entry.envelope, reply)
+            touched, self._touched = self._touched, outer
+            takes = self.commit(touched) if self.commit is not None and touched else 0
+            if takes:
+                self._timeline.after(takes, self._network.answer, entry.envelope, reply)
+            else:
+                self._network.answer(entry.envelope, reply)
 
     def sweep_waits(self) -> bool:
         """Does a sweep wait for a lock?"""
@@ -112,10 +141,16 @@ class Server:
 
     def execute(self, command: c.Command[Any], envelope: Envelope) -> Any:
         """Execute one command on the pure store, judge it, and compare the store under test."""
-        if self.ambush is not None and self.ambush(command):
-            self.ambush = None
+        if self.ambushes:
+            self._spring_ambushes(command, envelope)
         decision: Decision[Any] = self._design.decide(self.pure.world, command, self.clock())
         return self.carry_out(command, decision, envelope)
+
+    def _spring_ambushes(self, command: c.Command[Any], envelope: Envelope) -> None:
+        # One that strikes may have another command executed; nobody lies in wait for that.
+        waiting, self.ambushes = self.ambushes, []
+        left = [ambush for ambush in waiting if not ambush(command, envelope)]
+        self.ambushes = [*left, *self.ambushes]
 
     def carry_out(
         self, command: c.Command[Any], decision: Decision[Any], envelope: Envelope
@@ -130,12 +165,25 @@ class Server:
             self._compare(command, decision.reply)
         self.pure.apply(decision)
         self.history.remember(step)
+        if self.commit is not None:
+            self._touched += [row.id for _, row in step.rows if row is not None]
         self._observe(step, envelope)
         return decision.reply
 
     def judge(self, step: Step) -> None:
         """Let every law that this step can break look at it."""
-        plan = (type(step.command), bool(step.rows or step.events))
+        self._judged[_plan_of(step)] += 1
+        for law_id, offence in self.verdicts(step):
+            if offence is not None:
+                raise Violation(law_id, offence)
+
+    def verdicts(self, step: Step) -> Iterator[tuple[str, str | None]]:
+        """Each law that looks at this step, by its id, and how it was broken if it was."""
+        for law_id, broken in self._laws_on(_plan_of(step)):
+            yield law_id, broken(step)
+
+    def _laws_on(self, plan: _Plan) -> tuple[tuple[str, Predicate], ...]:
+        """The laws that look at such a step, by id."""
         laws = self._plans.get(plan)
         if laws is None:
             laws = self._plans[plan] = tuple(
@@ -144,12 +192,9 @@ class Server:
                 if law.broken is not None
                 and law.id not in self._design.excused
                 and (plan[1] or not law.of_rows)
+                and (plan[2] or not law.of_moves)
             )
-        self._judged[plan] += 1
-        for law_id, broken in laws:
-            offence = broken(step)
-            if offence is not None:
-                raise Violation(law_id, offence)
+        return laws
 
     def all_checked(self) -> Counter[str]:
         """How often each law has judged, steps included."""
@@ -185,6 +230,7 @@ class Server:
             raise Violation(
                 "LOCKSTEP",
                 f"the store under test answered {reply}, the pure store {expected}, to {command}",
+                verb=type(command).__name__,
             )
 
     def _must_wait(self, envelope: Envelope) -> bool:
@@ -204,7 +250,7 @@ class Server:
     def _execute_around_locks(self, envelope: Envelope) -> Any:
         """Execute what the row locks leave of a command, and say what they did not."""
         command, locked = envelope.command, self.locked_rows
-        if not locked:
+        if not locked and not self.poisoned:
             return self.execute(command, envelope)
         if isinstance(command, c.Heartbeat):
             return self._beat_around_locks(command, envelope)
@@ -217,7 +263,8 @@ class Server:
         return self.execute(command, envelope)
 
     def _sweep_around_locks(self, command: c.Sweep, envelope: Envelope) -> r.Swept:
-        free = tuple(t for t in command.targets if t.job_id not in self.locked_rows)
+        stuck = self.locked_rows | self.poisoned
+        free = tuple(t for t in command.targets if t.job_id not in stuck)
         swept: r.Swept = self.execute(evolve(command, targets=free), envelope)
         answered = {answer.job_id: answer for answer in swept.answers}
         answers = tuple(
@@ -233,7 +280,10 @@ class Server:
             untouched: r.Beaten = self.execute(command, envelope)
             return untouched
         free = tuple(hold for hold in command.holds if hold.job_id not in locked)
-        beaten: r.Beaten = self.execute(evolve(command, holds=free), envelope)
+        rest = command
+        if len(free) < len(command.holds):
+            rest = c.Heartbeat(command.instance, command.terms, free, command.watched)
+        beaten: r.Beaten = self.execute(rest, envelope)
         answered = {answer.job_id: answer for answer in beaten.answers}
         answers = tuple(
             answered.get(hold.job_id) or r.HoldAnswer(hold.job_id, hold.epoch, r.Answer.BUSY)
@@ -241,4 +291,11 @@ class Server:
         )
         watched = tuple(job_id for job_id in command.watched if job_id in locked)
         found = () if envelope.lock_blind else watched
-        return evolve(beaten, answers=answers, locked=found)
+        return r.Beaten(beaten.at, answers, found, beaten.registered)
+
+
+def _moves(step: Step) -> bool:
+    for before, after in step.rows:
+        if before is None or after is None or before.lease.status is not after.lease.status:
+            return True
+    return False

@@ -13,6 +13,7 @@ import pytest
 from unswept.adapters.cli.exit_codes import ExitCode
 from unswept.simulations.designs import DESIGNS
 from unswept.simulations.faults import FAULTS
+from unswept.simulations.profiles import PROFILES
 from unswept.spec.laws import LAWS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -88,14 +89,22 @@ def test_the_laws_on_the_page_are_the_laws() -> None:
 
 
 def test_every_fault_design_and_exit_code_is_on_the_page() -> None:
-    """The simulator's page knows every fault and exit code, the README every design."""
+    """The simulator's page knows every fault with its profiles and every exit code, the page of
+    designs every design with its laws; the README names none that is not there."""
     page = read(ROOT / "docs/simulator.md")
     for fault in FAULTS.values():
-        assert f"| `{fault.name}` | {fault.story} |" in page
+        places = (PROFILES[name] for name in ("calm", "laptop", "datacentre", "hostile"))
+        cells = " | ".join("x" if fault.name in place else "" for place in places)
+        assert f"| `{fault.name}` | {fault.story} | {cells} |" in page
     for code in ExitCode:
         assert re.search(rf"^\| {int(code)} \|", page, re.MULTILINE)
-    for design in DESIGNS:
-        assert f"| `{design}` |" in read(ROOT / "README.md")
+    designs = read(ROOT / "docs/designs.md")
+    for design in DESIGNS.values():
+        laws = ", ".join(sorted(design.caught_by)) or "held"
+        assert f"| `{design.name}` | {design.sentence} | {laws} |" in designs
+    headline = re.findall(r"^\| `([a-z-]+)` \|", read(ROOT / "README.md"), re.MULTILINE)
+    assert "unswept" in headline
+    assert set(headline) <= DESIGNS.keys()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

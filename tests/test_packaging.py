@@ -58,12 +58,12 @@ def test_wheel_tells_type_checkers_that_it_is_typed(wheel: zipfile.ZipFile) -> N
     assert {f"unswept/{folder}/py.typed" for folder in FOLDERS} <= shipped(wheel)
 
 
-def test_wheel_holds_every_source_and_sql_file(wheel: zipfile.ZipFile) -> None:
-    """A new subfolder or a migration that pyproject.toml does not name is noticed."""
+def test_wheel_holds_every_source_file(wheel: zipfile.ZipFile) -> None:
+    """Whatever pyproject.toml does not name is noticed: a folder, a migration, a page's part."""
     in_tree = {
         f"unswept/{file.relative_to(ROOT).as_posix()}"
         for folder in FOLDERS
-        for pattern in ("*.py", "*.sql", "py.typed")
+        for pattern in ("*.py", "*.sql", "*.qnt", "*.json", "*.html", "*.css", "*.js", "py.typed")
         for file in (ROOT / folder).rglob(pattern)
     }
     missing = in_tree - shipped(wheel)

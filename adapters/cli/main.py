@@ -10,17 +10,23 @@ from rich.console import Console
 from typer.core import TyperGroup
 
 from unswept.adapters.cli import db
+from unswept.adapters.cli.audit import audit
 from unswept.adapters.cli.chaos import chaos
+from unswept.adapters.cli.chart import chart
 from unswept.adapters.cli.check_config import check_config
 from unswept.adapters.cli.exit_codes import ExitCode
 from unswept.adapters.cli.explore import explore
 from unswept.adapters.cli.fleet import fleet
+from unswept.adapters.cli.merge import merge
+from unswept.adapters.cli.mutants import mutants
 from unswept.adapters.cli.prove import prove
 from unswept.adapters.cli.query import query
+from unswept.adapters.cli.replay import replay
+from unswept.adapters.cli.report import report
 from unswept.adapters.cli.scenarios import scenarios
 from unswept.adapters.cli.simulate import simulate
 from unswept.adapters.urls import without_password
-from unswept.core.errors import MisuseError, StoreError
+from unswept.core.errors import MisuseError, UnsweptError
 
 
 class _Discreet(TyperGroup):
@@ -44,12 +50,18 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(simulate)
+app.command()(merge)
 app.command()(query)
+app.command()(mutants)
+app.command()(replay)
 app.command()(scenarios)
+app.command()(report)
 app.command()(prove)
 app.command()(explore)
+app.command()(chart)
 app.command()(chaos)
 app.command()(fleet)
+app.command()(audit)
 app.command()(check_config)
 app.add_typer(db.app)
 
@@ -64,11 +76,17 @@ def main() -> None:
     try:
         app()
     except MisuseError as error:
-        Console(stderr=True).print(f"unswept: {error}", markup=False, soft_wrap=True)
+        _say(error)
         sys.exit(ExitCode.USAGE)
-    except StoreError as error:
-        Console(stderr=True).print(f"unswept: {error}", markup=False, soft_wrap=True)
+    except UnsweptError as error:  # the outside world did it
+        _say(error)
         sys.exit(ExitCode.UNDETERMINED)
     except Exception:  # a harness that fails has found nothing out: exit 1 would say it had
         Console(stderr=True).print_exception()
         sys.exit(ExitCode.UNDETERMINED)
+
+
+def _say(error: UnsweptError) -> None:
+    """An error quotes what was asked for, and that may be a URL in a wrong place."""
+    said = without_password(f"unswept: {error}")
+    Console(stderr=True).print(said, markup=False, soft_wrap=True)

@@ -3,46 +3,55 @@
 from __future__ import annotations
 
 import json
-import shlex
 import time
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
+from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from attrs import asdict, define, evolve
 from rich.console import Console
 from rich.progress import Progress
-from rich.table import Table
 
+from unswept.adapters.cli.ci import GITHUB, JUNIT, check_file, publish
 from unswept.adapters.cli.common import processes, progress_bar
-from unswept.adapters.cli.exit_codes import ExitCode
+from unswept.adapters.cli.keep_script import FOLDER, keep_script
+from unswept.adapters.cli.simulate_json import Part, as_json_object
+from unswept.adapters.cli.simulate_options import (
+    DEFAULT,
+    Campaign,
+    checked,
+    seconds_named,
+    shard_named,
+)
+from unswept.adapters.cli.simulate_report import Report, print_report
+from unswept.adapters.cluster import on_cluster
 from unswept.adapters.traces import need_traces
 from unswept.adapters.urls import TEMPORARY, SimulatedStore, without_password
-from unswept.core.checks import check_whole
 from unswept.core.errors import MisuseError
-from unswept.simulations.campaign import DEFAULT_SEEDS, Totals, broken_designs, run_seeds
+from unswept.simulations import headline
+from unswept.simulations import workers as crews
+from unswept.simulations.campaign import (
+    DEFAULT_SEEDS,
+    Task,
+    Totals,
+    broken_designs,
+    run_seeds,
+    tasks,
+)
 from unswept.simulations.designs import DESIGNS
 from unswept.simulations.faults import FAULTS
+from unswept.simulations.headline import Cell
+from unswept.simulations.mutants import SEEDS, Verdict, try_canary, try_designs
+from unswept.simulations.profiles import PROFILES, faults_of
 from unswept.simulations.run import Settings
-from unswept.spec.laws import LAWS, Judges
+from unswept.simulations.workers import Workers
 
 if TYPE_CHECKING:
     from unswept.adapters.traces.folder import TraceFolder
 
-_DEFAULT = Settings(seed=1)
-_DESIGN_SEEDS = 60
-"""How many seeds a broken design gets to show that it is broken."""
-
-
-@define
-class DesignVerdict:
-    """What became of a broken design."""
-
-    design: str
-    sentence: str
-    law: str | None
-    seed: int | None
-    offence: str | None
+_PURE = SimulatedStore("memory:")
 
 
 def simulate(
@@ -56,22 +65,53 @@ def simulate(
     ] = TEMPORARY,
     seeds: Annotated[int, typer.Option(help="Run seeds 1 to N.")] = DEFAULT_SEEDS,
     seed: Annotated[int | None, typer.Option(help="Run this one seed.")] = None,
-    hours: Annotated[float, typer.Option(help="Simulated hours per seed.")] = _DEFAULT.hours,
-    instances: Annotated[int, typer.Option(help="Gateways at a time.")] = _DEFAULT.instances,
+    hours: Annotated[float, typer.Option(help="Simulated hours per seed.")] = DEFAULT.hours,
+    instances: Annotated[int, typer.Option(help="Gateways at a time.")] = DEFAULT.instances,
     runners: Annotated[
         int, typer.Option(help="Runners at a time, beside the gateways.")
-    ] = _DEFAULT.runners,
+    ] = DEFAULT.runners,
+    jobs: Annotated[
+        int | None, typer.Option(help="Jobs that the gateways run at a time, on average.")
+    ] = None,
+    job_minutes: Annotated[
+        float | None, typer.Option(help="How long a gateway's job takes, on average.")
+    ] = None,
     faults: Annotated[
-        str, typer.Option(help=f"all, none, or a list of: {', '.join(FAULTS)}.")
+        str,
+        typer.Option(help=f"Of the profiles {', '.join(PROFILES)}, and of: {', '.join(FAULTS)}."),
     ] = "all",
     design: Annotated[
         str, typer.Option(help=f"The design under test: {', '.join(DESIGNS)}.")
-    ] = _DEFAULT.design,
+    ] = DEFAULT.design,
     workers: Annotated[int | None, typer.Option(help="Processes; by default one per core.")] = None,
     trace: Annotated[
         Path | None,
         typer.Option(help="Write the trace of each seed into this folder, for `unswept query`."),
     ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(help="Run on a Dask cluster instead: its scheduler's address."),
+    ] = None,
+    shard: Annotated[
+        str | None,
+        typer.Option(help="Run part I of N, as I/N; unswept merge puts the parts together."),
+    ] = None,
+    time_budget: Annotated[
+        str | None, typer.Option(help="Begin no more seeds after this time: 90s, 10m, 1.5h.")
+    ] = None,
+    require_coverage: Annotated[
+        bool,
+        typer.Option(
+            help="Owe what must sometimes happen whatever the number of seeds, and list the empty "
+            "cells of transition x fault."
+        ),
+    ] = False,
+    shrink: Annotated[
+        bool, typer.Option("--shrink/--no-shrink", help="Cut a violation down to a script.")
+    ] = True,
+    save: Annotated[Path, typer.Option(help="The folder for the script.")] = FOLDER,
+    junit: JUNIT = None,
+    github: GITHUB = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Run gateways, runners, a store and faults through virtual time; laws judge every step.
@@ -79,51 +119,73 @@ def simulate(
     Exit code: 0 held, 1 a law was broken, 2 usage, 4 something was never put to the test, 5 the
     same seed gave two different runs.
     """
-    settings = _settings(hours, instances, runners, faults, design)
-    wanted = _seeds(seeds, seed)
-    count = processes(workers)
+    campaign = checked(
+        Campaign(
+            Settings(1, hours, instances, faults_of(faults), design, runners, jobs, job_minutes),
+            without_password(store),
+            seeds,
+            seed,
+            shard_named(shard),
+            require_coverage,
+        )
+    )
+    budget_s = seconds_named(time_budget)
+    check_file(junit)
     opener = SimulatedStore(store)
-    store = without_password(store)
-    traces = None if trace is None else _traces(trace, store)
+    traces = None if trace is None else _traces(trace, campaign.store)
+    hands = _workers(workers, scheduler)
     console = Console(stderr=as_json)
     began = time.monotonic()
     totals = Totals()
-    verdicts: list[DesignVerdict] = []
-    with progress_bar(console) as progress:
-        task = progress.add_task(f"{design} on {store}", total=len(wanted))
-        for checked in run_seeds(settings, wanted, opener, count, traces):
-            totals.add(checked)
-            progress.advance(task)
-            if totals.violation is not None or totals.unequal_seed is not None:
-                break
-        if DESIGNS[design].sound and seed is None and totals.violation is None:
-            verdicts = _try_broken_designs(settings, count, progress)
+    part = Part(campaign)
+    ran: list[int] = []
+    canary = try_canary()
+    with hands as crew, progress_bar(console) as progress:
+        todo = _tasks(campaign, opener, traces)
+        bar = progress.add_task(f"{design} on {campaign.store}", total=len(todo))
+        for outcome in run_seeds(_within(budget_s, todo), crew):
+            totals.add(outcome)
+            part.keep(outcome)
+            ran.append(outcome.outcome.seed)
+            progress.advance(bar)
+        if campaign.tries_broken_designs() and not totals.ended:
+            part.designs = _try_broken_designs(campaign, crew, progress)
+            if campaign.is_whole() and budget_s is None:
+                part.table = _headline(campaign, crew, progress)
     if traces is not None:
-        traces.finish(wanted[: totals.seeds])
+        traces.finish(ran)
+    report = Report(campaign, totals, tuple(part.designs), tuple(part.table), canary)
     elapsed = time.monotonic() - began
-    code = _exit_code(settings, totals, verdicts, seed)
+    kept = keep_script(report, opener, save, console) if shrink else None
     if as_json:
-        print(json.dumps(_as_json(settings, store, totals, verdicts, code), indent=2))
+        script = {} if kept is None else {"script": kept.path and str(kept.path)}
+        print(json.dumps({**as_json_object(report), **part.as_json(), **script}, indent=2))
     else:
-        _print(console, settings, store, totals, verdicts, code, elapsed)
-    raise typer.Exit(code)
+        print_report(console, report, elapsed)
+    if kept is not None:
+        console.print(kept.sentence, markup=False, highlight=False, soft_wrap=True)
+    publish(report, junit, github, to_stderr=as_json)
+    raise typer.Exit(report.code)
 
 
-def _settings(hours: float, instances: int, runners: int, faults: str, design: str) -> Settings:
-    if not 0 < hours <= 100_000:
-        raise MisuseError(f"--hours must be above 0 and at most 100000, got {hours}")
-    check_whole("--instances", instances, 1, 100)
-    check_whole("--runners", runners, 0, 100)
-    if design not in DESIGNS:
-        raise MisuseError(f"--design must be one of {', '.join(DESIGNS)}, got {design}")
-    names = {"all": tuple(FAULTS), "none": ()}.get(faults)
-    if names is None:
-        names = tuple(name.strip() for name in faults.split(","))
-    for name in names:
-        if name not in FAULTS:
-            raise MisuseError(f"--faults must be all, none or of {', '.join(FAULTS)}, got {name}")
-    chosen = tuple(f for f in FAULTS if f in names)
-    return Settings(1, hours, instances, chosen, design, runners)
+def _workers(count: int | None, scheduler: str | None) -> AbstractContextManager[Workers]:
+    if scheduler is None:
+        return crews.processes(processes(count))
+    if count is not None:
+        raise MisuseError("--scheduler runs on a cluster's workers, and --workers on this machine")
+    return on_cluster(scheduler)
+
+
+def _tasks(campaign: Campaign, opener: SimulatedStore, traces: TraceFolder | None) -> list[Task]:
+    return campaign.part().of(tasks(campaign.settings, campaign.all_seeds(), opener, traces))
+
+
+def _within(budget_s: float | None, todo: list[Task]) -> Iterable[Task]:
+    """What is begun before the time is over, and the first in any case."""
+    if budget_s is None:
+        return todo
+    end = time.monotonic() + budget_s
+    return takewhile(lambda task: task is todo[0] or time.monotonic() < end, todo)
 
 
 def _traces(folder: Path, store: str) -> TraceFolder:
@@ -135,179 +197,22 @@ def _traces(folder: Path, store: str) -> TraceFolder:
     return traces
 
 
-def _seeds(seeds: int, seed: int | None) -> list[int]:
-    check_whole("--seeds", seeds, 1, 1_000_000)
-    if seed is None:
-        return list(range(1, seeds + 1))
-    check_whole("--seed", seed, 0, 2**63 - 1)
-    return [seed]
-
-
-def _try_broken_designs(
-    settings: Settings, workers: int, progress: Progress
-) -> list[DesignVerdict]:
+def _try_broken_designs(campaign: Campaign, crew: Workers, progress: Progress) -> list[Verdict]:
     """Each broken design runs on the pure store until a law catches it, as this harness must."""
+    names = campaign.part().of(broken_designs())
+    bar = progress.add_task("broken designs", total=len(names))
     verdicts = []
-    names = broken_designs()
-    task = progress.add_task("broken designs", total=len(names))
-    for name in names:
-        verdict = DesignVerdict(name, DESIGNS[name].sentence, None, None, None)
-        candidates = range(1, _DESIGN_SEEDS + 1)
-        tried = evolve(settings, design=name, faults=tuple(FAULTS))
-        for checked in run_seeds(tried, candidates, SimulatedStore("memory:"), workers):
-            found = checked.outcome.violation
-            if found is not None:
-                seed = checked.outcome.seed
-                verdict = evolve(verdict, law=found.law, seed=seed, offence=found.offence)
-                break
+    for verdict in try_designs(campaign.settings, names, SEEDS, crew):
         verdicts.append(verdict)
-        progress.advance(task)
+        progress.advance(bar)
     return verdicts
 
 
-def _exit_code(
-    settings: Settings, totals: Totals, verdicts: list[DesignVerdict], seed: int | None
-) -> ExitCode:
-    if totals.violation is not None:
-        return ExitCode.REFUTED
-    if totals.unequal_seed is not None:
-        return ExitCode.NOT_DETERMINISTIC
-    if any(verdict.law is None for verdict in verdicts):
-        return ExitCode.COVERAGE_SHORT
-    if _quotas_bind(settings, totals, seed) and totals.missing():
-        return ExitCode.COVERAGE_SHORT
-    return ExitCode.HELD
-
-
-def _quotas_bind(settings: Settings, totals: Totals, seed: int | None) -> bool:
-    """Rare events are owed by a whole campaign, not by a few seeds or a few faults."""
-    whole = settings.faults == tuple(FAULTS) and settings.hours >= _DEFAULT.hours
-    enough = totals.seeds >= DEFAULT_SEEDS and settings.instances >= _DEFAULT.instances
-    fleet = settings.runners >= _DEFAULT.runners
-    return whole and enough and fleet and seed is None
-
-
-def replay_command(settings: Settings, store: str, seed: int) -> str:
-    """The command that runs one seed again."""
-    faults = "all" if settings.faults == tuple(FAULTS) else ",".join(settings.faults) or "none"
-    return (
-        f"unswept simulate --store {shlex.quote(store)} --seed {seed} --hours {settings.hours:g} "
-        f"--instances {settings.instances} --runners {settings.runners} --faults {faults} "
-        f"--design {settings.design}"
-    )
-
-
-# What is printed --------------------------------------------------------------------------------
-
-
-def _print(
-    console: Console,
-    settings: Settings,
-    store: str,
-    totals: Totals,
-    verdicts: list[DesignVerdict],
-    code: ExitCode,
-    elapsed: float,
-) -> None:
-    if totals.violation is not None and totals.violated_seed is not None:
-        _print_violation(console, settings, store, totals, totals.violated_seed)
-    _print_counts(console, "Faults injected", totals.faults)
-    _print_counts(console, "What must sometimes happen", totals.sometimes, totals.missing())
-    _print_laws(console, totals)
-    if verdicts:
-        _print_designs(console, settings, totals, verdicts)
-    hours = totals.simulated_ms / 3_600_000
-    console.print(
-        f"{totals.seeds} seeds, {hours:.1f} simulated hours, {totals.commands} commands, "
-        f"{totals.checked['LOCKSTEP']} replies compared with {store}, in {elapsed:.1f} s"
-    )
-    console.print(f"[bold]{_verdict(code, totals)}[/bold]")
-
-
-def _verdict(code: ExitCode, totals: Totals) -> str:
-    return {
-        ExitCode.HELD: "Every law held: no heartbeated job was swept.",
-        ExitCode.REFUTED: "A law was broken.",
-        ExitCode.COVERAGE_SHORT: "Nothing was broken, but not everything was put to the test.",
-        ExitCode.NOT_DETERMINISTIC: f"Seed {totals.unequal_seed} gave two different runs.",
-    }[code]
-
-
-def _print_violation(
-    console: Console, settings: Settings, store: str, totals: Totals, seed: int
-) -> None:
-    found = totals.violation
-    assert found is not None
-    sentence = next((law.sentence for law in LAWS if law.id == found.law), "")
-    console.print(f"[bold red]{found.law} was broken[/bold red] by seed {seed}:", highlight=False)
-    console.print(f"  {found.offence}", highlight=False, soft_wrap=True)
-    if sentence:
-        console.print(f"  The law: {sentence}", highlight=False, soft_wrap=True)
-    console.print("\nThe last events before it, in simulated seconds:", highlight=False)
-    for line in found.last_lines:
-        console.print(f"  {line}", highlight=False, markup=False, soft_wrap=True)
-    command = replay_command(settings, store, seed)
-    console.print(f"\nReplay it:\n  {command}\n", highlight=False, soft_wrap=True)
-
-
-def _print_counts(
-    console: Console, title: str, counts: dict[str, int], missing: list[str] | None = None
-) -> None:
-    table = Table(title=title, title_justify="left", box=None, show_header=False)
-    table.add_column(justify="right")
-    table.add_column()
-    for name, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
-        story = FAULTS[name].story if name in FAULTS else name
-        if count:
-            table.add_row(str(count), story)
-    for name in missing or ():
-        table.add_row("[yellow]never[/yellow]", name)
-    console.print(table)
-
-
-def _print_laws(console: Console, totals: Totals) -> None:
-    table = Table(title="Laws checked", title_justify="left", box=None)
-    table.add_column("law")
-    table.add_column("times", justify="right")
-    table.add_column("what it says")
-    for law in LAWS:
-        if law.judges is not Judges.CODE:
-            table.add_row(law.id, str(totals.checked[law.id]), law.sentence)
-    console.print(table)
-
-
-def _print_designs(
-    console: Console, settings: Settings, totals: Totals, verdicts: list[DesignVerdict]
-) -> None:
-    table = Table(title="Designs under test", title_justify="left", box=None)
-    for heading in ("design", "caught by", "seed", "what it does, and how it fails"):
-        table.add_column(heading)
-    table.add_row(settings.design, "held", f"1-{totals.seeds}", DESIGNS[settings.design].sentence)
-    for verdict in verdicts:
-        if verdict.law is None:
-            table.add_row(verdict.design, "[red]nothing[/red]", "", verdict.sentence)
-        else:
-            said = f"{verdict.sentence} {verdict.offence}."
-            table.add_row(verdict.design, verdict.law, str(verdict.seed), said)
-    console.print(table)
-
-
-def _as_json(
-    settings: Settings,
-    store: str,
-    totals: Totals,
-    verdicts: list[DesignVerdict],
-    code: ExitCode,
-) -> dict[str, Any]:
-    found = asdict(totals)
-    if totals.violated_seed is not None:
-        found["replay"] = replay_command(settings, store, totals.violated_seed)
-    return {
-        "verdict": code.name.lower(),
-        "exit_code": int(code),
-        "store": store,
-        "settings": {**asdict(settings), "seed": None},
-        **found,
-        "never": totals.missing(),
-        "designs": [asdict(verdict) for verdict in verdicts],
-    }
+def _headline(campaign: Campaign, crew: Workers, progress: Progress) -> list[Cell]:
+    wanted = campaign.part().of(headline.cells())
+    bar = progress.add_task("headline table", total=len(wanted))
+    found = []
+    for cell in headline.fill(wanted, _PURE, crew):
+        found.append(cell)
+        progress.advance(bar)
+    return found

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import uuid
+import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from enum import StrEnum
@@ -250,7 +250,7 @@ class Gateway:
         check_optional_id("correlation_id", correlation_id)
         if isinstance(work, ProcessWork) and work.max_output_bytes is None:
             work = evolve(work, max_output_bytes=self._max_output_bytes)
-        job_id = uuid.uuid4().hex
+        job_id = secrets.token_hex(16)
         job = LiveJob(
             job_id,
             work,
@@ -277,11 +277,10 @@ class Gateway:
             self._live(job, request, force_refresh, admitted)
         )
         try:
-            joined = await asyncio.shield(admitted)
+            joined = await admitted
         except asyncio.CancelledError:
             # Nobody knows the id: nobody would ever read what the job does.
             job.interrupt(Cause.CANCELED)
-            admitted.cancel()
             raise
         if joined is None:
             return JobHandle(self, job.id, principal, job.correlation_id, deduped=False)
@@ -296,7 +295,7 @@ class Gateway:
         check_id("provider", provider)
         if self._draining is not None:
             raise DrainingError(SHUTTING_DOWN)
-        ticket = uuid.uuid4().hex
+        ticket = secrets.token_hex(16)
         if self._slots.acquire(ticket, provider) is Verdict.SATURATED:
             raise SaturationError(_at_capacity(provider, self._slots.limits))
         try:

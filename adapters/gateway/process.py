@@ -171,4 +171,11 @@ class _Pipe:
         if not self.ended.done():
             self._loop.remove_reader(self._file.fileno())
             self._file.close()
+            # Whoever takes the data belongs to the job, which has this: in a circle they would wait
+            # for the garbage collector, who takes his time for every job that is there.
+            self._on_data = _nobodys
             self.ended.set_result(None)
+
+
+def _nobodys(stream: Stream, data: bytes) -> None:
+    """Nothing comes out of a pipe that is closed."""

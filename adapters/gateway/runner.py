@@ -219,8 +219,23 @@ async def _first_of(
     future: asyncio.Future[Any], job: LiveJob, timeout_s: float | None = None
 ) -> None:
     """Wait for it until the job is stopped; it is not cancelled, only not waited for any longer."""
-    if future.done():
+    if future.done() or job.interrupted.done():
         return
-    await asyncio.wait(
-        {future, job.interrupted}, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED
-    )
+    loop = asyncio.get_running_loop()
+    either = loop.create_future()
+
+    def wake(_: object = None) -> None:
+        if not either.done():
+            either.set_result(None)
+
+    # `asyncio.wait` does the same for whatever may be awaited, at twice the price.
+    timer = None if timeout_s is None else loop.call_later(timeout_s, wake)
+    future.add_done_callback(wake)
+    job.interrupted.add_done_callback(wake)
+    try:
+        await either
+    finally:
+        future.remove_done_callback(wake)
+        job.interrupted.remove_done_callback(wake)
+        if timer is not None:
+            timer.cancel()

@@ -101,7 +101,7 @@ def test_each_change_begins_where_the_last_one_ended(sound: tuple[Outcome, list[
     assert len(rows) > 50
 
 
-_TOLD = {
+_TOLD: dict[tuple[str, ...], set[str]] = {
     ("crash", "drain"): {"boots", "phase", "killed", "drains", "stopped"},
     ("suspend", "outage"): {"boots", "phase", "stands_still", "goes_on"},
 }

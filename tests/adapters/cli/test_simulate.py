@@ -10,8 +10,10 @@ from typer.testing import CliRunner, Result
 
 from tests.adapters.cli.usage import refusal
 from unswept.adapters.cli.exit_codes import ExitCode
-from unswept.adapters.cli.main import app
+from unswept.adapters.cli.main import app, main
 from unswept.simulations.designs import DESIGNS
+
+pytestmark = pytest.mark.usefixtures("elsewhere")
 
 
 def run(*words: str) -> Result:
@@ -47,6 +49,45 @@ def test_json_is_one_object_for_machines() -> None:
     assert found["exit_code"] == result.exit_code == ExitCode.REFUTED
     assert found["violation"]["law"] in ("L1", "L2")
     assert found["replay"].startswith("unswept simulate --store memory: --seed")
+
+
+def test_coverage_that_is_required_is_owed_by_a_single_seed() -> None:
+    """Exit 4, and the empty cells of the matrix by name; without it the same seed holds."""
+    words = ("--store", "memory:", "--seed", "1", "--hours", "0.1")
+    assert run(*words).exit_code == ExitCode.HELD
+    short = run(*words, "--require-coverage")
+    assert short.exit_code == ExitCode.COVERAGE_SHORT
+    assert "empty  heal × outage" in short.output
+    assert "too few  " in short.output
+
+
+def test_a_profile_is_asked_for_and_replayed_by_its_name() -> None:
+    """What strikes is of the profile, and the replay says it."""
+    words = ("--store", "memory:", "--seed", "1", "--faults", "calm", "--design", "two-step-claim")
+    result = run(*words)
+    assert result.exit_code == ExitCode.REFUTED
+    assert "--faults calm" in result.output
+
+
+def test_a_harness_that_misses_its_canary_has_found_nothing_out(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit 3 before anything else is said, also for one seed."""
+    monkeypatch.setattr("unswept.simulations.mutants.CANARY", "unswept")
+    monkeypatch.setattr("unswept.simulations.mutants._CANARY_SEEDS", 1)
+    monkeypatch.setattr("sys.argv", ["unswept", "simulate", "--seed", "1", "--store", "memory:"])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == ExitCode.UNDETERMINED
+    said = capsys.readouterr()
+    assert "the harness is broken" in said.err
+    assert "held" not in said.out
+
+
+def test_the_canary_is_reported() -> None:
+    """A campaign says that it was caught."""
+    result = run("--seed", "1", "--hours", "0.1", "--store", "memory:")
+    assert "The canary two-step-claim was caught by WF." in result.output
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,9 @@ from unswept.adapters.traces.store import TraceStore
 from unswept.adapters.traces.tables import TABLES
 from unswept.adapters.urls import SimulatedStore
 from unswept.core.errors import MisuseError
-from unswept.simulations.campaign import run_seeds
+from unswept.simulations.campaign import run_seeds, tasks
 from unswept.simulations.run import Settings
+from unswept.simulations.workers import processes
 
 PARQUET = {f"{table.name}.parquet" for table in TABLES}
 
@@ -22,12 +23,9 @@ def campaign(folder: TraceFolder, seeds: list[int], workers: int = 1) -> list[st
     settings = Settings(seed=1, hours=0.1)
     store = SimulatedStore("memory:")
     folder.prepare()
-    digests = [
-        checked.outcome.digest
-        for checked in run_seeds(
-            settings, seeds, store, workers, pickle.loads(pickle.dumps(folder))
-        )
-    ]
+    todo = tasks(settings, seeds, store, pickle.loads(pickle.dumps(folder)))
+    with processes(workers) as crew:
+        digests = [checked.outcome.digest for checked in run_seeds(todo, crew)]
     folder.finish(seeds)
     return digests
 

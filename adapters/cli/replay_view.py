@@ -1,0 +1,128 @@
+"""How a replay looks in the terminal: one moment after the other, each on a few lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import attrs
+from rich.text import Text
+
+from unswept.core.commands import Command
+from unswept.core.job import Job, Terms
+from unswept.core.units import StoreMs
+from unswept.simulations.playback import Belief, Moment, described
+from unswept.simulations.script import Shown, Verdict
+from unswept.simulations.transcript import said
+
+
+def moment_lines(moment: Moment) -> Iterator[Text]:
+    """A moment of a run."""
+    yield Text.assemble((f"{moment.at / 1000:>11.3f}", "cyan"), f"  {moment.title}")
+    yield from _rows(moment.rows, moment.store_at)
+    if moment.rows or moment.verdicts:
+        for belief in moment.beliefs:
+            yield Text(f"{'':>13}{_believes(belief)}", "dim")
+    yield from _verdicts(moment.verdicts)
+
+
+def shown_lines(shown: Shown, began_at: StoreMs) -> Iterator[Text]:
+    """A step of a script; its time is the store's, from the script's first step on."""
+    at = f"{(shown.store_at - began_at) / 1000:>11.3f}"
+    if isinstance(shown.subject, Command):
+        title = f"  {shown.sender}: {command_words(shown.subject)} -> {said(shown.reply)}"
+    else:
+        who, what, _ = described(shown.subject)
+        title = f"  {who} {what}, as it was recorded"
+    yield Text.assemble((at, "cyan"), title)
+    yield from _rows(shown.rows, shown.store_at)
+    if shown.borne_out:
+        yield from _verdicts(shown.verdicts)
+    else:
+        law_id = shown.verdicts[0][0]
+        yield Text(f"{'':>13}{law_id} cannot judge: this store does not bear it out", "yellow")
+
+
+def command_words(command: Command[Any]) -> str:
+    """A command with whatever it says that is not its default."""
+    kind: Any = type(command)
+    said_: list[str] = []
+    for each in attrs.fields(kind):
+        value = getattr(command, each.name)
+        if isinstance(value, Terms):
+            said_.append(
+                f"terms={value.lease_ttl_ms}/{value.http_grace_ms}/{value.first_beat_ttl_ms}"
+                f"/{value.confirm_ms} ms"
+            )
+        elif value != each.default:
+            said_.append(f"{each.name}={_value(value)}")
+    return f"{kind.__name__} {', '.join(said_)}".rstrip()
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"[{', '.join(_value(part) for part in value)}]"
+    if attrs.has(type(value)):
+        return "/".join(_value(part) for part in attrs.astuple(value, recurse=False))
+    return str(value)
+
+
+def _rows(rows: Iterable[tuple[Job | None, Job | None]], now: StoreMs) -> Iterator[Text]:
+    for before, after in rows:
+        job = after or before
+        assert job is not None
+        was, becomes = _row(before, now), _row(after, now)
+        yield Text(f"{'':>13}{job.id} before  {', '.join(was)}")
+        line = Text(f"{'':>13}{job.id} after   ")
+        for number, word in enumerate(becomes):
+            line.append(", " if number else "")
+            line.append(word, "" if word in was else "bold")
+        yield line
+
+
+def _row(job: Job | None, now: StoreMs) -> list[str]:
+    """A row in words; its times are told from the store's now."""
+    if job is None:
+        return ["no row"]
+    lease = job.lease
+    words = [
+        lease.status.value,
+        "nobody's" if lease.owner is None else f"owner {lease.owner}",
+        f"epoch {lease.epoch}",
+        f"beats {lease.beats}",
+    ]
+    for name, at in (
+        ("deadline", lease.deadline),
+        ("cancel asked", lease.cancel_requested_at),
+        ("delayed", lease.delayed_at),
+        ("not before", job.not_before),
+    ):
+        if at is not None:
+            words.append(f"{name} {(at - now) / 1000:+.3f} s")
+    if lease.ttl_ms is not None:
+        words.append(f"ttl {lease.ttl_ms} ms")
+    if job.max_attempts is not None:
+        words.append(f"attempt {job.attempts} of {job.max_attempts}")
+    words.append(f"on orphan: {job.on_orphan.value}")
+    return words
+
+
+def _believes(belief: Belief) -> str:
+    holds = ", ".join(f"{job_id}@{epoch}" for job_id, epoch in belief.holds) or "nothing"
+    said_ = f"{belief.instance} is {belief.phase.value}, holds {holds}"
+    if belief.stands_still:
+        said_ += ", stands still"
+    suspects = ", ".join(
+        f"{s.job_id}@{s.epoch}/{s.beats} for {age / 1000:.1f} of {s.window_ms / 1000:.1f} s"
+        for s, age in belief.suspicions
+    )
+    return f"{said_}, suspects {suspects}" if suspects else said_
+
+
+def _verdicts(verdicts: Iterable[Verdict]) -> Iterator[Text]:
+    held = [law_id for law_id, offence in verdicts if offence is None]
+    if held:
+        yield Text(f"{'':>13}held: {' '.join(held)}", "green")
+    for law_id, offence in verdicts:
+        if offence is not None:
+            yield Text(f"{'':>13}{law_id} is broken: {offence}", "bold red")

@@ -1,0 +1,106 @@
+"""`unswept report`: a run's trace as a page, and its timeline as SVG or PNG."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from attrs import fields_dict
+from rich.console import Console
+
+from unswept.adapters.cli.simulate_options import Campaign
+from unswept.adapters.report.composing import compose
+from unswept.adapters.report.drawing import draw
+from unswept.adapters.report.page import Subject, page
+from unswept.adapters.report.png import png
+from unswept.adapters.report.reading import Line, Trace, find, read
+from unswept.adapters.report.svg import svg
+from unswept.adapters.report.words import verdict
+from unswept.core.checks import check_whole
+from unswept.core.errors import MisuseError
+from unswept.simulations.run import Settings
+
+
+def report(
+    run: Annotated[
+        Path,
+        typer.Argument(help="A trace (.jsonl), or a folder of traces.", show_default=False),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="The page; by default report-seed-S.html, if no picture is asked for."),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(help="Which run of a folder; by default the first that broke a law."),
+    ] = None,
+    svg_file: Annotated[Path | None, typer.Option("--svg", help="The timeline as SVG.")] = None,
+    png_file: Annotated[
+        Path | None, typer.Option("--png", help="The timeline as PNG; needs unswept[report].")
+    ] = None,
+    campaign: Annotated[
+        Path | None,
+        typer.Option(help="What `unswept simulate --json` printed: adds its table of designs."),
+    ] = None,
+) -> None:
+    """Write one page that needs no network: verdict, laws, and a timeline to look into.
+
+    Exit code: 0 the files are written, 2 usage. The verdict is the page's, not this command's.
+    """
+    if seed is not None:
+        check_whole("--seed", seed, 0, 2**63 - 1)
+    file, listed = find(run, seed)
+    trace = read(file)
+    if seed is not None and trace.run["seed"] != seed:
+        raise MisuseError(f"--seed {seed}: {file} is the trace of seed {trace.run['seed']}")
+    picture = compose(trace)
+    written: dict[Path, bytes] = {}
+    if svg_file is not None or png_file is not None:
+        drawing = draw(picture, *_titles(trace))
+        if svg_file is not None:
+            written[svg_file] = svg(drawing).encode()
+        if png_file is not None:
+            written[png_file] = png(drawing)
+    elif out is None:
+        out = Path(f"report-seed-{trace.run['seed']}.html")
+    if out is not None:
+        campaigned = None if campaign is None else _campaign(campaign)
+        subject = Subject(trace, picture, listed, campaigned, _replay(trace.run))
+        written[out] = page(subject).encode()
+    console = Console()
+    for target, content in written.items():
+        target.write_bytes(content)
+        console.print(f"{target}, {len(content) / 1024:.0f} kB", highlight=False, soft_wrap=True)
+    console.print(f"[bold]{verdict(trace)[1]}[/bold]")
+
+
+def _titles(trace: Trace) -> tuple[str, str]:
+    run, (_, words) = trace.run, verdict(trace)
+    told = f"seed {run['seed']}, {run['settings'].get('design')}, unswept {run['version']}"
+    if trace.violation is None:
+        return words, told
+    return f"{words}: {told}", trace.violation["offence"]
+
+
+def _campaign(file: Path) -> Mapping[str, Any]:
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise MisuseError(f"--campaign {file} cannot be read: {error}") from None
+    if not isinstance(found, dict) or not {"designs", "settings", "violation"} <= found.keys():
+        raise MisuseError(f"--campaign {file} is not what `unswept simulate --json` prints")
+    return found
+
+
+def _replay(run: Line) -> str | None:
+    """The command that runs it again; None if this version has other settings."""
+    told: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in run["settings"].items()
+    }
+    if told.keys() != fields_dict(Settings).keys():
+        return None
+    return Campaign(Settings(**told), str(run["store"])).replay_command(int(run["seed"]))

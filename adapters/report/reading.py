@@ -1,0 +1,122 @@
+"""Reads the trace of a run: JSON Lines, as the simulator writes them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from attrs import frozen
+
+from unswept.core.errors import MisuseError
+
+FORMAT: Final = 1
+"""The format of traces that this version reads; who only reads them needs not what writes them."""
+_TAIL: Final = 65_536
+"""Bytes at the end of a trace that hold its verdict: its last two lines."""
+
+Line = dict[str, Any]
+
+
+@frozen
+class Trace:
+    """One run as it was written down."""
+
+    file: Path
+    run: Line
+    """The first line: version, seed, settings, store."""
+    lines: tuple[Line, ...]
+    """What happened, in order."""
+    violation: Line | None
+    end: Line | None
+    """The last line; None where the run was cut short."""
+
+
+@frozen
+class Listed:
+    """One run of a folder, by its first and last lines."""
+
+    file: Path
+    seed: int
+    law: str | None
+    """The law that it broke."""
+
+
+def find(path: Path, seed: int | None) -> tuple[Path, tuple[Listed, ...]]:
+    """The trace that is meant, and all that lie beside it.
+
+    Of a folder it is the one of `seed`; without a seed the first that broke a law, or the first.
+    """
+    if path.is_file():
+        return path, ()
+    if not path.exists():
+        raise MisuseError(f"{path} is not there: expected a trace (.jsonl), or a folder of traces")
+    listed = sorted(map(_listed, path.glob("*.jsonl")), key=lambda each: (each.seed, each.file))
+    if not listed:
+        raise MisuseError(f"{path} has no trace: expected files that end in .jsonl")
+    if seed is not None:
+        named = [each for each in listed if each.seed == seed]
+        if not named:
+            raise MisuseError(f"{path} has no trace of seed {seed}, only of {_seeds(listed)}")
+        return named[0].file, tuple(listed)
+    broken = [each for each in listed if each.law is not None]
+    return (broken or listed)[0].file, tuple(listed)
+
+
+def read(file: Path) -> Trace:
+    """A whole trace."""
+    lines = _lines(file)
+    run = _first(file, lines)
+    told: list[Line] = []
+    violation = end = None
+    for line in lines:
+        if line["type"] == "violation":
+            violation = line
+        elif line["type"] == "end":
+            end = line
+        else:
+            told.append(line)
+    return Trace(file, run, tuple(told), violation, end)
+
+
+def _seeds(listed: list[Listed]) -> str:
+    first = ", ".join(str(each.seed) for each in listed[:10])
+    return first if len(listed) <= 10 else f"{first} and {len(listed) - 10} more"
+
+
+def _first(file: Path, lines: Iterator[Line]) -> Line:
+    run = next(lines, None)
+    if run is None or run["type"] != "run":
+        raise MisuseError(f"{file} is no trace: its first line is not of type run")
+    if run.get("format") != FORMAT:
+        raise MisuseError(
+            f"{file} has format {run.get('format')}, and this version reads {FORMAT}: "
+            f"it was written by unswept {run.get('version')}"
+        )
+    return run
+
+
+def _lines(file: Path) -> Iterator[Line]:
+    with file.open(encoding="utf-8") as text:
+        for number, line in enumerate(text, start=1):
+            yield _line(file, number, line)
+
+
+def _line(file: Path, number: int, text: str) -> Line:
+    try:
+        line = json.loads(text)
+        if isinstance(line, dict) and isinstance(line.get("type"), str):
+            return line
+    except ValueError:
+        pass
+    raise MisuseError(f"{file}, line {number}: expected a JSON object with a type")
+
+
+def _listed(file: Path) -> Listed:
+    run = _first(file, _lines(file))
+    with file.open("rb") as raw:
+        raw.seek(max(0, file.stat().st_size - _TAIL))
+        tail = raw.read().decode(errors="replace").splitlines()[-2:]
+    laws = [json.loads(line)["law"] for line in tail if line.startswith('{"type":"violation"')]
+    return Listed(file, run["seed"], laws[0] if laws else None)

@@ -1,0 +1,119 @@
+"""Faults of clocks: the store's steps, and the hosts' drift."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from unswept.core.commands import Command, Heartbeat, Suspects, Sweep
+from unswept.simulations.faults.fault import MINUTE, SECOND, Fault, expire_all, step_clock
+
+if TYPE_CHECKING:
+    from unswept.core.sweeper import Suspicion
+    from unswept.simulations.instance import Instance
+    from unswept.simulations.run import Run
+
+
+class ClockForward(Fault):
+    """The store clock steps forward, and sometimes back again."""
+
+    name = "clock-forward"
+    story = "the store clock steps forward by up to two days, and perhaps back again"
+    per_hour = 2.0
+
+    def strike(self, run: Run) -> None:
+        """A step past every ttl, or a small one."""
+        ms = run.rng.choice((run.rng.randint(1, 90), run.rng.randint(90, 172_800))) * SECOND
+        step_clock(run, ms)
+        if run.rng.random() < 0.5:
+            run.timeline.after(run.rng.randint(1, 300) * SECOND, step_clock, run, -ms)
+
+
+class ClockBack(Fault):
+    """The store clock steps back."""
+
+    name = "clock-back"
+    story = "the store clock steps back by up to an hour"
+    per_hour = 2.0
+
+    def strike(self, run: Run) -> None:
+        """A step back: what was expired is alive again, and stamps shorten."""
+        step_clock(run, -run.rng.randint(1, 3_600) * SECOND)
+
+
+class ClockEdge(Fault):
+    """The store clock steps to the very millisecond of a deadline."""
+
+    name = "clock-edge"
+    story = "the store clock steps to the very deadline of a job as a sweep or a look arrives"
+    per_hour = 12.0
+
+    def strike(self, run: Run) -> None:
+        """Lie in wait for the next sweep, or for a look, which are many more; step to the nearest
+        deadline that it concerns."""
+        wanted = Sweep if run.rng.random() < 0.7 else Suspects
+        until = run.timeline.now + 10 * MINUTE
+        run.server.ambushes.append(lambda command, _: self._spring(run, command, wanted, until))
+
+    def _spring(self, run: Run, command: Command[Any], wanted: type, until: int) -> bool:
+        if not isinstance(command, wanted):
+            return run.timeline.now > until
+        world, now = run.server.pure.world, run.server.clock()
+        concerned: list[str] = []
+        if isinstance(command, Sweep):
+            concerned = [target.job_id for target in command.targets]
+        elif isinstance(command, Suspects) and run.rng.random() < 0.1:
+            concerned = sorted(world.owned)
+        jobs = [world.jobs[job_id] for job_id in concerned if job_id in world.owned]
+        steps = [job.lease.deadline - now for job in jobs if job.lease.deadline is not None]
+        if not steps:
+            return False
+        step_clock(run, min(steps, key=abs))
+        return True
+
+
+class ClockRepeat(Fault):
+    """The store clock steps to and fro, so that a renewal stamps the deadline that was seen."""
+
+    name = "clock-repeat"
+    story = "the store clock steps so that a suspect is renewed to the very deadline that was seen"
+    per_hour = 3.0
+
+    def strike(self, run: Run) -> None:
+        """Two servers behind one address, whose clocks differ: everything looks expired, but to
+        the owner of one job, whose renewals leave the row as it was."""
+        expire_all(run, lambda sweeper: self._lie_in_wait(run, sweeper))
+
+    def _lie_in_wait(self, run: Run, sweeper: Instance) -> None:
+        suspicions = sweeper.sweeper.suspicions
+        seen = suspicions[run.rng.choice(sorted(suspicions))]
+        job = run.server.pure.world.jobs.get(seen.job_id)
+        if job is not None and job.lease.deadline is not None:
+            deadline, end = int(job.lease.deadline), run.timeline.now + 3 * MINUTE
+            run.server.ambushes.append(
+                lambda command, _: self._spring(run, command, seen, deadline, end)
+            )
+
+    def _spring(
+        self, run: Run, command: Command[Any], seen: Suspicion, deadline: int, end: int
+    ) -> bool:
+        job = run.server.pure.world.jobs.get(seen.job_id)
+        if run.timeline.now > end or job is None:
+            return True
+        if not isinstance(command, Heartbeat):
+            return False
+        if all((h.job_id, h.epoch) != (seen.job_id, seen.epoch) for h in command.holds):
+            return False
+        stamps = run.server.clock() + command.terms.ttl_ms(job.transport)
+        if stamps > deadline:
+            step_clock(run, deadline - stamps)
+            run.timeline.after(1, step_clock, run, stamps - deadline)
+        return False
+
+
+class Drift(Fault):
+    """The hosts' clocks run too fast or too slow by as much as the margins allow."""
+
+    name = "drift"
+    story = "the hosts' clocks gain or lose up to a thousandth"
+    per_hour = 0.0
+    drift_ppm = 1_000

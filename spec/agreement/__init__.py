@@ -1,0 +1,1 @@
+"""Holds stores and runs against the specification: traces are replayed, and behaviours judged."""

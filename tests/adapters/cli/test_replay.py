@@ -1,0 +1,211 @@
+"""`unswept replay` as a person calls it: a seed, a script, a trace."""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from tests.adapters.cli.usage import refusal
+from unswept.adapters.cli.common import version
+from unswept.adapters.cli.exit_codes import ExitCode
+from unswept.adapters.cli.main import app
+from unswept.adapters.urls import SimulatedStore
+from unswept.simulations.campaign import run_seed
+from unswept.simulations.run import Settings
+from unswept.simulations.trace import Trace
+
+LATE = ("--design", "early-acknowledgement", "--store", "memory:")
+"""A design that the first seed catches within two simulated minutes."""
+
+
+def run(*words: str) -> Result:
+    return CliRunner(env={"COLUMNS": "200"}).invoke(app, list(words))
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    """The script of a store that forgets ids, as `simulate` keeps it."""
+    words = ("--design", "forgetful", "--store", "memory:", "--workers", "1")
+    result = run("simulate", *words, "--save", str(tmp_path))
+    assert result.exit_code == ExitCode.REFUTED
+    [path] = tmp_path.glob("*.script.jsonl")
+    assert f"unswept replay {path}" in result.output.replace("\n", "")
+    return path
+
+
+# A seed -------------------------------------------------------------------------------------------
+
+
+def test_a_seed_is_stepped_through_to_its_violation() -> None:
+    """Around the violation: rows before and after, beliefs, and the verdicts of the laws."""
+    result = run("replay", "1", *LATE)
+    assert result.exit_code == ExitCode.REFUTED
+    assert "F4 is broken: authority acknowledged up to event 1" in result.output
+    assert re.search(r"q1 before  running, owner r6, epoch 1, beats \d+, deadline", result.output)
+    assert re.search(r"q1 after   running, owner r6, epoch 1, beats \d+, deadline", result.output)
+    assert re.search(r"r6 is steady, holds q1@1", result.output)
+    assert re.search(r"held: L1 L2 L3", result.output)
+
+
+def test_a_seed_is_shown_between_two_times_for_one_job() -> None:
+    """Only what happens then, and only what concerns the job."""
+    times = ("--hours", "0.1", "--from", "60", "--to", "120", "--store", "memory:")
+    result = run("replay", "1", *times, "--job", "q1")
+    assert result.exit_code == ExitCode.HELD
+    begins = [float(line[:11]) for line in result.output.splitlines() if re.match(r" +\d", line)]
+    titles = [line for line in result.output.splitlines() if re.match(r" +\d", line)]
+    assert begins
+    assert all(60 <= at <= 120 for at in begins)
+    assert all("r6" in title for title in titles)
+
+
+def test_suspicions_are_shown_with_their_ages() -> None:
+    """Where an instance suspects a job, its window and how much of it has passed are said."""
+    words = ("--design", "single-observation", "--store", "memory:")
+    result = run("replay", "1", *words, "--instance", "i1")
+    assert re.search(r"i1 is steady, .*suspects i3-1@1/\d+ for 0.0 of 90.0 s", result.output)
+
+
+def test_stepping_needs_a_terminal_to_wait_in() -> None:
+    """Where nobody can press Enter, `--step` prints on."""
+    result = run("replay", "1", *LATE, "--step")
+    assert result.exit_code == ExitCode.REFUTED
+
+
+# A script -----------------------------------------------------------------------------------------
+
+
+def test_a_script_breaks_its_law_again_and_not_where_it_is_mended(script: Path) -> None:
+    """Exit 1 on the broken design; on the real one, and on a real store, exit 0."""
+    broken = run("replay", str(script))
+    assert broken.exit_code == ExitCode.REFUTED
+    assert "L6 is broken" in broken.output
+    for words in (("--design", "unswept"), ("--design", "unswept", "--store", "sqlite::memory:")):
+        mended = run("replay", str(script), *words)
+        assert mended.exit_code == ExitCode.HELD, mended.output
+        assert "No law was broken; L6 holds here." in mended.output
+        assert "refused, spent" in mended.output
+
+
+def test_a_script_is_replayed_the_same_twice(script: Path) -> None:
+    """Nothing in it is left to chance."""
+    assert run("replay", str(script)).output == run("replay", str(script)).output
+
+
+def test_a_violation_need_not_be_shrunk(tmp_path: Path) -> None:
+    """With --no-shrink nothing is kept."""
+    words = ("--design", "forgetful", "--store", "memory:", "--workers", "1")
+    result = run("simulate", *words, "--no-shrink", "--save", str(tmp_path / "none"))
+    assert result.exit_code == ExitCode.REFUTED
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_folder_that_cannot_be_made_leaves_the_violation_as_it_is(tmp_path: Path) -> None:
+    """What broke is said in any case, and so is why its script was not kept."""
+    (tmp_path / "file").write_text("")
+    words = ("--design", "forgetful", "--store", "memory:", "--workers", "1")
+    result = run("simulate", *words, "--save", str(tmp_path / "file" / "in"))
+    assert result.exit_code == ExitCode.REFUTED
+    assert "could not be shrunk" in result.output
+
+
+# A trace ------------------------------------------------------------------------------------------
+
+
+def trace(path: Path, settings: Settings, by: str) -> Path:
+    with path.open("w", encoding="utf-8") as file:
+        opener = SimulatedStore("memory:")
+        run_seed(settings, opener, lambda seed: nullcontext(Trace(file.write, by, "memory:")))
+    return path
+
+
+def test_a_trace_comes_again_line_for_line(tmp_path: Path) -> None:
+    """Its first line is the recipe; the digest is said."""
+    path = trace(tmp_path / "seed-3.jsonl", Settings(3, hours=0.05), version())
+    digest = json.loads(path.read_text().splitlines()[-1])["digest"]
+    result = run("replay", str(path))
+    assert result.exit_code == ExitCode.HELD, result.output
+    assert digest in result.output
+
+
+def test_a_trace_of_a_violation_breaks_its_law_again(tmp_path: Path) -> None:
+    """The same again is no pass where a law was broken."""
+    settings = Settings(1, design="early-acknowledgement")
+    path = trace(tmp_path / "seed-1.jsonl", settings, version())
+    result = run("replay", str(path))
+    assert result.exit_code == ExitCode.REFUTED
+    assert "F4 was broken" in result.output
+
+
+@pytest.mark.parametrize(
+    ("by", "code"), [(None, ExitCode.NOT_DETERMINISTIC), ("0.0.1", ExitCode.UNDETERMINED)]
+)
+def test_the_first_line_that_differs_is_named(
+    tmp_path: Path, by: str | None, code: ExitCode
+) -> None:
+    """Of this version it is a fault of determinism; of another it proves nothing."""
+    path = trace(tmp_path / "seed-3.jsonl", Settings(3, hours=0.05), by or version())
+    lines = path.read_text().splitlines()
+    lines[20] = lines[20].replace('"type"', '"kind"')
+    path.write_text("\n".join(lines))
+    result = run("replay", str(path))
+    assert result.exit_code == code, result.output
+    assert "line 21 is now another" in result.output.replace("\n", " ")
+    assert '"kind"' in result.output
+
+
+def test_a_trace_that_ends_early_is_noticed(tmp_path: Path) -> None:
+    """Lines that are missing differ from those that come."""
+    path = trace(tmp_path / "seed-3.jsonl", Settings(3, hours=0.05), version())
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join(lines[:30]))
+    assert "line 31 is now another" in run("replay", str(path)).output.replace("\n", " ")
+    path.write_text("\n".join([*lines, "{}"]))
+    assert f"line {len(lines) + 1} is now" in run("replay", str(path)).output.replace("\n", " ")
+
+
+def test_a_trace_that_this_version_cannot_run_says_why(tmp_path: Path) -> None:
+    """A fault, a design or a setting that is gone is named."""
+    path = trace(tmp_path / "seed-3.jsonl", Settings(3, hours=0.01), "0.0.1")
+    for old, new, said in (
+        ('"cut"', '"meteor"', "no fault 'meteor'"),
+        ('"design":"unswept"', '"design":"older"', "no design 'older'"),
+        ('"runners":2', '"moons":2', "moons"),
+    ):
+        other = tmp_path / "other.jsonl"
+        other.write_text(path.read_text().replace(old, new, 1))
+        result = run("replay", str(other))
+        assert result.exit_code == ExitCode.UNDETERMINED
+        assert said in result.output
+
+
+# Wrong words --------------------------------------------------------------------------------------
+
+
+def test_what_cannot_be_replayed_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """The file, the line, and the option that does not fit are named."""
+    garbage = tmp_path / "x.script.jsonl"
+    for text, said in (
+        ("", "line 1: this is no JSON"),
+        ("\x00", "line 1: this is no JSON"),
+        ('{"type":"script"}', "line 1: the format is None"),
+        ('{"type":"query"}', "line 1: the type must be script"),
+    ):
+        garbage.write_text(text)
+        assert said in refusal(monkeypatch, capsys, "replay", str(garbage))
+    garbage.write_bytes(b"\xff\xfe")
+    assert "neither a seed nor a file" in refusal(monkeypatch, capsys, "replay", str(garbage))
+    assert "neither a seed nor a file" in refusal(monkeypatch, capsys, "replay", "nothing.jsonl")
+    said = refusal(monkeypatch, capsys, "replay", str(garbage), "--hours", "2")
+    assert "--hours is for the replay of a seed" in said
+    assert "--design must be one of" in refusal(
+        monkeypatch, capsys, "replay", "1", "--design", "none"
+    )
+    assert "--hours" in refusal(monkeypatch, capsys, "replay", "1", "--hours", "0")

@@ -1,0 +1,75 @@
+"""`unswept report` as a person calls it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from tests.adapters.cli.usage import refusal
+from tests.adapters.report.traces import lines, write
+from unswept.adapters.cli.exit_codes import ExitCode
+from unswept.adapters.cli.main import app
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    return write(tmp_path / "run.jsonl", lines())
+
+
+def run(*words: str | Path) -> Result:
+    return CliRunner().invoke(app, ["report", *map(str, words)])
+
+
+def test_a_page_is_written_and_says_how_to_run_it_again(
+    trace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By default into this folder, under its seed."""
+    monkeypatch.chdir(trace.parent)
+    result = run(trace)
+    assert result.exit_code == ExitCode.HELD, result.output
+    assert "report-seed-7.html" in result.output
+    assert "L12 was broken" in result.output
+    page = (trace.parent / "report-seed-7.html").read_text(encoding="utf-8")
+    assert "unswept simulate --store memory: --seed 7 --hours 1 --instances 2" in page
+
+
+def test_pictures_alone_write_no_page(trace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each goes where it was asked for."""
+    monkeypatch.chdir(trace.parent)
+    svg, png = trace.parent / "a.svg", trace.parent / "a.png"
+    assert run(trace, "--svg", svg, "--png", png).exit_code == ExitCode.HELD
+    assert svg.read_text(encoding="utf-8").startswith("<svg")
+    assert png.read_bytes().startswith(b"\x89PNG")
+    assert not list(trace.parent.glob("*.html"))
+
+
+def test_settings_of_another_version_give_no_command(tmp_path: Path) -> None:
+    """A command that would run something else is worse than none."""
+    told = lines()
+    told[0]["settings"]["weather"] = "fair"
+    out = tmp_path / "page.html"
+    assert run(write(tmp_path / "run.jsonl", told), "--out", out).exit_code == ExitCode.HELD
+    assert "unswept simulate --store" not in out.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (("--seed", "8"), "--seed 8"),
+        (("--seed", "-1"), "--seed"),
+        (("--campaign", "nowhere.json"), "--campaign nowhere.json"),
+        (("--campaign", "run.jsonl"), "--campaign run.jsonl"),
+    ],
+)
+def test_what_cannot_be_is_refused(
+    trace: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: tuple[str, ...],
+    named: str,
+) -> None:
+    """Exit 2, and the option is named."""
+    monkeypatch.chdir(trace.parent)
+    assert named in refusal(monkeypatch, capsys, "report", str(trace), *words, "--out", "x.html")

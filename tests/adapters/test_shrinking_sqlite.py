@@ -1,0 +1,53 @@
+"""SQL with one guard removed: the run that sees it shrinks to a few steps, which the mended store
+carries out as the pure one does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from unittest import mock
+
+import pytest
+
+from tests.adapters.test_conformance_sqlite import WRONG_GUARDS, queries_with
+from unswept.adapters.sqlite import SqliteStore
+from unswept.adapters.sqlite import store as store_module
+from unswept.core.commands import Store
+from unswept.simulations.campaign import run_seed
+from unswept.simulations.run import Settings
+from unswept.simulations.script import carried_out
+from unswept.simulations.shrinking import shrink
+from unswept.simulations.timeline import StoreClock
+
+AT_MOST = 15
+
+
+@contextmanager
+def in_memory(clock: StoreClock, seed: int) -> Iterator[Store | None]:
+    with SqliteStore("sqlite::memory:", clock=clock) as store:
+        yield store
+
+
+@pytest.mark.parametrize(
+    ("fault", "verb"),
+    [
+        ("L1: the sweep takes a deadline equal to now", "Sweep"),
+        ("L2: the sweep ignores the beats", "Sweep"),
+        ("L7: a start goes through under a cancel", "Start"),
+    ],
+)
+def test_a_removed_guard_shows_itself_in_few_steps(fault: str, verb: str) -> None:
+    """The last step is the command whose guard is gone; with the guard the stores agree."""
+    with mock.patch.object(store_module, "QUERIES", queries_with(WRONG_GUARDS[fault])):
+        settings = next(
+            settings
+            for seed in range(1, 41)
+            if run_seed(settings := Settings(seed), in_memory).violation is not None
+        )
+        script = shrink(settings, in_memory, "sqlite::memory:", "1.0").script
+        again = carried_out(script.steps, "unswept", in_memory)
+    assert (script.law, script.verb) == ("LOCKSTEP", verb)
+    assert len(script.steps) < AT_MOST
+    assert again is not None
+    assert (again.offence, again.index) == (script.offence, len(script.steps) - 1)
+    assert carried_out(script.steps, "unswept", in_memory) is None

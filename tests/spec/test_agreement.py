@@ -1,0 +1,325 @@
+"""The specification, the core and the stores agree: on all small states, on traces of the
+specification that stores replay, and on runs whose every step the specification must know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from unswept.adapters.sqlite.store import SqliteStore
+from unswept.core import commands as c
+from unswept.core import lease as core
+from unswept.core.job import Job
+from unswept.core.lease import Lease, RequeueRule, Status
+from unswept.core.memory import MemoryStore
+from unswept.core.records import changed
+from unswept.core.refusal import Refusal
+from unswept.core.units import Ms, StoreMs
+from unswept.simulations.campaign import run_seed
+from unswept.simulations.run import Settings
+from unswept.simulations.server import Server
+from unswept.simulations.timeline import StoreClock
+from unswept.simulations.violation import Violation
+from unswept.spec.agreement import itf, rules
+from unswept.spec.agreement.behaviour import offence, offence_of
+from unswept.spec.agreement.replay import Clock, Disagreement, replay
+from unswept.spec.observations import Step
+
+TRACES = sorted((Path(__file__).parent / "traces").glob("*.itf.json"))
+JOBS = ("j1", "j2", "j3", "j4", "j5", "j6")
+NOW = StoreMs(50)
+
+
+# On all small states ----------------------------------------------------------------------------
+
+
+def small_leases() -> Iterator[Lease]:
+    """Every well-formed lease whose numbers are small and whose deadline is before, at or after
+    now."""
+    for status, owner, epoch, beats, deadline, asked, delayed, ttl, rule in product(
+        Status,
+        (None, "i1", "i2"),
+        (0, 1, 2),
+        (1, 2),
+        (None, NOW - 1, NOW, NOW + 30),
+        (None, 40),
+        (None, 41),
+        (None, 5),
+        RequeueRule,
+    ):
+        confirm = None if ttl is None else 6
+        facts: tuple[Any, Any, Any, Any, Any] = (deadline, asked, delayed, ttl, confirm)
+        lease = Lease(status, owner, epoch, beats, *facts, rule)
+        if core.well_formed(lease):
+            yield lease
+
+
+def stamping(epoch: int, ttl: int) -> dict[str, Any]:
+    return {"owner": "i1", "epoch": epoch, "ttl": ttl, "confirm": 7}
+
+
+Move = tuple[rules.Write, Callable[..., Lease | Refusal], tuple[Any, ...]]
+
+
+def moves() -> Iterator[Move]:
+    """Each write, the core's function for it, and what that takes beside the lease."""
+    for ttl in (4, 9):
+        claimed = {"owner": "i1", "ttl": ttl, "confirm": 7}
+        yield ("Claim", claimed), core.claim, ("i1", ttl, 7, NOW)
+        for e in (1, 2):
+            yield ("Start", stamping(e, ttl)), core.start, ("i1", e, ttl, 7, NOW)
+            yield ("Renew", stamping(e, ttl)), core.renew, ("i1", e, ttl, 7, NOW)
+    for e, b in product((1, 2), (1, 2)):
+        seen = {"epoch": e, "beats": b, "deadline": 0}
+        yield ("Delay", seen), core.delay, (e, b, NOW)
+        yield ("Orphan", seen), core.orphan, (e, b, NOW)
+    for e, outcome in product((1, 2), (Status.COMPLETED, Status.FAILED, Status.CANCELED)):
+        told = {"owner": "i1", "epoch": e, "outcome": rules.status(outcome)}
+        yield ("Complete", told), core.complete, ("i1", e, outcome)
+        yield ("Settle", told), core.settle, (e, outcome)
+    for e in (1, 2):
+        yield ("Release", {"owner": "i1", "epoch": e}), core.release, ("i1", e)
+        for force in (False, True):
+            yield ("Requeue", {"epoch": e, "force": force}), core.requeue, (e, force)
+    yield ("Cancel", ()), core.request_cancel, (NOW,)
+    for due in (None, NOW - 1, NOW):
+        yield ("Expire", {"queueDeadline": rules.option(due)}), core.expire, (due, NOW)
+    yield ("Withdraw", {"owner": "i1"}), core.withdraw, ("i1", NOW)
+
+
+def said(answer: Lease | Refusal) -> tuple[str, Any]:
+    if isinstance(answer, Refusal):
+        return ("Refused", answer.name)
+    return ("Done", rules.row(answer))
+
+
+def first_difference() -> str | None:
+    leases = [(lease, rules.row(lease)) for lease in small_leases()]
+    for write, move, told in moves():
+        for lease, row in leases:
+            specified, found = rules.written(row, write, NOW), said(move(lease, *told))
+            if specified != found:
+                return f"{write} on {lease}: the specification says {specified}, the core {found}"
+    return None
+
+
+def test_core_and_specification_agree_on_all_small_states() -> None:
+    """Each move of the core does, and refuses, what the specification says, for the same reason."""
+    assert len(list(small_leases())) > 500
+    assert first_difference() is None
+    for rule in RequeueRule:
+        again = rule is RequeueRule.ALLOWED
+        enqueued = rules.written(None, ("Enqueue", {"requeueable": again}), NOW)
+        assert enqueued == ("Done", rules.row(core.enqueue(rule)))
+        told = {"owner": "i1", "ttl": 5, "confirm": 6, "requeueable": again}
+        admitted = core.admit("i1", Ms(5), Ms(6), rule, NOW)
+        assert rules.written(None, ("Admit", told), NOW) == ("Done", rules.row(admitted))
+    for lease in small_leases():
+        assert rules.RULES["wellFormed"](rules.row(lease))
+        assert rules.RULES["isSuspect"](rules.row(lease), NOW) == core.is_suspect(lease, NOW)
+
+
+# Traces of the specification on stores ----------------------------------------------------------
+
+
+@contextmanager
+def memory(_: Path) -> Iterator[tuple[c.Store, Clock]]:
+    clock = Clock()
+    yield MemoryStore(clock), clock
+
+
+@contextmanager
+def sqlite(folder: Path) -> Iterator[tuple[c.Store, Clock]]:
+    clock = Clock()
+    with closing(SqliteStore(folder / "store.db", clock=clock, durability="normal")) as store:
+        yield store, clock
+
+
+def disagreement(place: Path, make: Any = memory) -> Disagreement | None:
+    for number, trace in enumerate(TRACES):
+        folder = place / str(number)
+        folder.mkdir()
+        with make(folder) as (store, clock):
+            found = replay(itf.read(trace), store, clock)
+        if found is not None:
+            return found
+    return None
+
+
+@pytest.mark.parametrize("make", [memory, sqlite])
+def test_stores_replay_the_traces_of_the_specification(make: Any, tmp_path: Path) -> None:
+    """After every command each row is, field by field, what the specification says."""
+    assert disagreement(tmp_path, make) is None
+
+
+def test_the_traces_exercise_the_protocol() -> None:
+    """What is replayed contains every command, and lets late ones be refused."""
+    events = [event for trace in TRACES for event in itf.read(trace)]
+    assert {tag for event in events for tag, _ in event.writes.values()} == {
+        "Enqueue", "Admit", "Claim", "Start", "Renew", "Delay", "Orphan", "Complete", "Release",
+        "Cancel", "Requeue", "Settle", "Withdraw",
+    }  # fmt: skip
+    assert len(events) > 300
+
+
+# Runs as behaviours of the specification --------------------------------------------------------
+
+
+@contextmanager
+def pure(clock: StoreClock, seed: int) -> Iterator[c.Store | None]:
+    yield None
+
+
+def unspecified(monkeypatch: pytest.MonkeyPatch, seeds: range, design: str = "unswept") -> str:
+    """The first simulated step that is none of the specification's, with no law judging."""
+    judged = 0
+
+    def judge(self: Server, step: Step) -> None:
+        nonlocal judged
+        judged += 1
+        if reason := offence_of(step):
+            raise Violation("SPEC", reason)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Server, "judge", judge)
+        for seed in seeds:
+            outcome = run_seed(Settings(seed=seed, hours=0.25, design=design), pure)
+            if outcome.violation is not None and outcome.violation.law == "SPEC":
+                return outcome.violation.offence
+    assert judged > 100
+    return ""
+
+
+def test_simulated_runs_are_behaviours_of_the_specification(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Every step of the store under all faults is one that the specification allows."""
+    assert unspecified(monkeypatch, range(1, 4)) == ""
+
+
+class Recorder:
+    """A store that lets the specification judge what the one inside it does."""
+
+    def __init__(self, store: c.Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self.judged = 0
+
+    def execute(self, command: c.Command[Any]) -> Any:
+        if isinstance(command, c.Find):
+            return self._store.execute(command)
+        before = self._rows()
+        reply = self._store.execute(command)
+        after: dict[str, Job | None] = {**dict.fromkeys(before), **self._rows()}
+        assert offence(self._clock.now, command, before, after) is None
+        self.judged += 1
+        return reply
+
+    def _rows(self) -> dict[str, Job]:
+        found = (self._store.execute(c.Find(job_id)) for job_id in JOBS)
+        return {reply.job.id: reply.job for reply in found if hasattr(reply, "job")}
+
+
+def test_a_real_store_behaves_as_the_specification_says(tmp_path: Path) -> None:
+    """Each command on SQLite leaves the rows that a step of the specification leaves."""
+    with sqlite(tmp_path) as (store, clock):
+        recorder = Recorder(store, clock)
+        assert replay(itf.read(TRACES[0]), recorder, clock) is None
+        assert recorder.judged > 20
+
+
+# Broken cores -----------------------------------------------------------------------------------
+
+
+def renew_uncounted(lease: Lease, *rest: Any) -> Lease | Refusal:
+    found = RENEW(lease, *rest)
+    return found if isinstance(found, Refusal) else changed(found, beats=lease.beats)
+
+
+def renew_of_the_greater(lease: Lease, *rest: Any) -> Lease | Refusal:
+    found = RENEW(lease, *rest)
+    if isinstance(found, Refusal) or found.deadline is None or lease.deadline is None:
+        return found
+    return changed(found, deadline=max(found.deadline, lease.deadline))
+
+
+def orphan_at_the_deadline(lease: Lease, epoch: int, beats: int, now: StoreMs) -> Lease | Refusal:
+    return ORPHAN(lease, epoch, beats, StoreMs(now + 1))
+
+
+def orphan_whatever_the_beats(
+    lease: Lease, epoch: int, beats: int, now: StoreMs
+) -> Lease | Refusal:
+    return ORPHAN(lease, epoch, lease.beats, now)
+
+
+def complete_whatever_the_epoch(
+    lease: Lease, owner: str, epoch: int, outcome: Status
+) -> Lease | Refusal:
+    return COMPLETE(lease, owner, lease.epoch, outcome)
+
+
+def requeue_in_the_same_epoch(lease: Lease, epoch: int, force: bool) -> Lease | Refusal:
+    found = REQUEUE(lease, epoch, force)
+    return found if isinstance(found, Refusal) else changed(found, epoch=lease.epoch)
+
+
+def start_under_a_cancel(lease: Lease, *rest: Any) -> Lease | Refusal:
+    found = START(changed(lease, cancel_requested_at=None), *rest)
+    if isinstance(found, Refusal):
+        return found
+    return changed(found, cancel_requested_at=lease.cancel_requested_at)
+
+
+def cancel_by_the_latest(lease: Lease, now: StoreMs) -> Lease | Refusal:
+    return CANCEL(changed(lease, cancel_requested_at=None), now)
+
+
+RENEW, ORPHAN, COMPLETE = core.renew, core.orphan, core.complete
+REQUEUE, START, CANCEL = core.requeue, core.start, core.request_cancel
+
+BROKEN = (
+    ("renew", renew_uncounted),
+    ("renew", renew_of_the_greater),
+    ("orphan", orphan_at_the_deadline),
+    ("orphan", orphan_whatever_the_beats),
+    ("complete", complete_whatever_the_epoch),
+    ("requeue", requeue_in_the_same_epoch),
+    ("start", start_under_a_cancel),
+    ("request_cancel", cancel_by_the_latest),
+)
+broken_cores = pytest.mark.parametrize(
+    ("name", "broken"), BROKEN, ids=[broken.__name__ for _, broken in BROKEN]
+)
+
+
+@broken_cores
+def test_a_broken_guard_differs_on_small_states(
+    name: str, broken: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The comparison of all small states notices each broken rule of the core."""
+    monkeypatch.setattr(core, name, broken)
+    assert first_difference() is not None
+
+
+@broken_cores
+def test_a_broken_guard_fails_the_replay(
+    name: str, broken: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A store over a broken rule leaves a row that the traces do not have."""
+    monkeypatch.setattr(core, name, broken)
+    assert disagreement(tmp_path) is not None
+
+
+@broken_cores
+def test_a_broken_guard_makes_runs_that_the_specification_does_not_know(
+    name: str, broken: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A simulated run over a broken rule has a step that is none of the specification's."""
+    monkeypatch.setattr(core, name, broken)
+    assert unspecified(monkeypatch, range(1, 21))
