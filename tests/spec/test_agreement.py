@@ -53,8 +53,8 @@ def small_leases() -> Iterator[Lease]:
         RequeueRule,
     ):
         confirm = None if ttl is None else 6
-        facts: tuple[Any, ...] = (deadline, asked, delayed, ttl, confirm)
-        lease = Lease(status, owner, epoch, beats, *facts, rule)
+        facts: Any = (status, owner, epoch, beats, deadline, asked, delayed, ttl, confirm, rule)
+        lease = Lease(*facts)
         if core.well_formed(lease):
             yield lease
 
@@ -75,7 +75,7 @@ def moves() -> Iterator[Move]:
             yield ("Start", stamping(e, ttl)), core.start, ("i1", e, ttl, 7, NOW)
             yield ("Renew", stamping(e, ttl)), core.renew, ("i1", e, ttl, 7, NOW)
     for e, b in product((1, 2), (1, 2)):
-        seen = {"epoch": e, "beats": b, "deadline": 0}
+        seen = {"epoch": e, "beats": b}
         yield ("Delay", seen), core.delay, (e, b, NOW)
         yield ("Orphan", seen), core.orphan, (e, b, NOW)
     for e, outcome in product((1, 2), (Status.COMPLETED, Status.FAILED, Status.CANCELED)):
