@@ -92,7 +92,7 @@ class Trace:
 
     def violation(self, at: int, law: str, offence: str) -> None:
         """A law was broken: the run ends here."""
-        words = (word.strip(",:;") for word in offence.split())
+        words = (word.strip(",:;()'") for word in offence.split())
         job = next((word for word in words if word in self._rows), None)
         record = {"type": "violation", "at": at, "law": law, "offence": offence, "job": job}
         self._line({**record, "n": self._commands})

@@ -71,6 +71,8 @@ class TraceFolder:
             found = _NAME.fullmatch(entry.name)
             if found is not None and int(found[1]) not in seeds:
                 entry.unlink()
+        if not seeds:
+            return
         with duckdb.connect() as connection:
             load_files(connection, [self._file(seed) for seed in seeds])
             for name, file in parquet_files(self.path).items():

@@ -107,9 +107,12 @@ def _observations(law: Law) -> str:
     steps = f"SELECT seed, n FROM trace.commands WHERE verb NOT IN ({_verbs(READS)})"
     if law.on:
         steps += f" AND verb IN ({_verbs(law.on)})"
-    if law.of_rows:
-        moved = "SELECT seed, n FROM trace.changes UNION SELECT seed, n FROM trace.events"
-        steps += f" AND (seed, n) IN ({moved})"
+    if law.of_moves:
+        moved = "before.status IS DISTINCT FROM after.status"
+        steps += f" AND (seed, n) IN (SELECT (seed, n) FROM trace.changes WHERE {moved})"
+    elif law.of_rows:
+        changed = "SELECT seed, n FROM trace.changes UNION SELECT seed, n FROM trace.events"
+        steps += f" AND (seed, n) IN ({changed})"
     return steps
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,9 @@ from unswept.adapters.cli.exit_codes import ExitCode
 from unswept.adapters.cli.main import app
 from unswept.adapters.traces.views import VIEWS
 from unswept.spec.laws import LAWS
+
+FORGETFUL = ("L5", "L6")
+"""The laws that the design breaks: a job is born again, and so is the event of its birth."""
 
 
 def run(*words: str) -> Result:
@@ -62,7 +66,9 @@ def test_one_trace_of_a_folder_can_be_asked(broken: str) -> None:
     """The file instead of the folder."""
     file = str(next(Path(broken).glob("*.jsonl")))
     answer = run("query", file, "SELECT law FROM violations", "--json")
-    assert json.loads(answer.stdout) == [{"law": "L6"}]
+    ((name, law),) = [*json.loads(answer.stdout)[0].items()]
+    assert name == "law"
+    assert law in FORGETFUL
 
 
 def test_without_a_question_the_views_are_listed(sound: str) -> None:
@@ -94,10 +100,11 @@ def test_a_broken_law_is_named(broken: str) -> None:
     judged = run("query", broken, "--laws")
     assert judged.exit_code == ExitCode.REFUTED
     (line,) = [line for line in judged.stdout.splitlines() if line.split()[0] == "L6"]
-    assert "broken: seed 1, command " in line
+    assert re.search(r"broken: seed \d+, command \d+: \S+ its id had been used", line)
     found = json.loads(run("query", broken, "--laws", "--json").stdout)
     laws = {law["law"]: law for law in found["laws"]}
-    assert laws["L6"]["reported_for_seeds"] == [1]
+    seed = laws["L6"]["offences"][0]["seed"]
+    assert [law for law in laws if laws[law]["reported_for_seeds"] == [seed]] in (["L5"], ["L6"])
     assert found["disagreements"] == []
 
 
@@ -109,7 +116,7 @@ def test_judgements_that_differ_are_no_verdict(broken: str, tmp_path: Path) -> N
     silent.write_text("\n".join(kept) + "\n")
     judged = run("query", str(silent), "--laws")
     assert judged.exit_code == ExitCode.UNDETERMINED
-    assert "L6 was broken in seed 1 by SQL's judgement alone" in judged.stderr
+    assert re.search(r"L6 was broken in seed \d+ by SQL's judgement alone", judged.stderr)
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,9 @@ def test_traces_of_seeds_that_the_campaign_does_not_report_go(tmp_path: Path) ->
     assert names(tmp_path) == PARQUET | {"seed-1.jsonl"}
     with TraceStore(tmp_path) as traces:
         assert traces.query("SELECT seed FROM runs").rows == ((1,),)
+    folder.prepare()
+    folder.finish([])
+    assert names(tmp_path) == set()
 
 
 def test_a_folder_with_anything_else_is_left_alone(tmp_path: Path) -> None:
