@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from hashlib import blake2b
+from importlib import import_module
+from pathlib import Path
 from typing import Any, Final
 
 from unswept.core.errors import MisuseError, UnsweptError
 from unswept.simulations.workers import Future, Workers
 
-TIMEOUT_S: Final = 10
+TIMEOUT_S: Final[float] = 10
 """How long a scheduler may take to answer."""
+_RUN_BY: Final = ("unswept.core", "unswept.spec", "unswept.simulations")
 
 
 class ClusterError(UnsweptError):
@@ -18,7 +23,7 @@ class ClusterError(UnsweptError):
 
 
 @contextmanager
-def on_cluster(address: str, timeout_s: float = TIMEOUT_S) -> Iterator[Workers]:
+def on_cluster(address: str) -> Iterator[Workers]:
     """The workers of the cluster whose scheduler is at `address`, like tcp://host:8786."""
     try:
         from distributed import Client
@@ -28,16 +33,18 @@ def on_cluster(address: str, timeout_s: float = TIMEOUT_S) -> Iterator[Workers]:
         ) from None
     try:
         client: Any = Client(  # type: ignore[no-untyped-call]
-            address, timeout=timeout_s, set_as_default=False
+            address, timeout=TIMEOUT_S, set_as_default=False
         )
     except (OSError, TimeoutError) as error:
         raise ClusterError(
-            f"the Dask scheduler at {address} did not answer within {timeout_s:g} s: {error}"
+            f"the Dask scheduler at {address} did not answer within {TIMEOUT_S:g} s: {error}"
         ) from None
     except ValueError as error:
         raise MisuseError(f"--scheduler must be an address like tcp://host:8786: {error}") from None
     with client:
-        yield Workers(_submit_to(client), _at_once(client, address))
+        at_once = _at_once(client, address)
+        _check_code(client)
+        yield Workers(_submit_to(client), at_once)
 
 
 def _at_once(client: Any, address: str) -> int:
@@ -45,6 +52,29 @@ def _at_once(client: Any, address: str) -> int:
     if not threads:
         raise ClusterError(f"the Dask scheduler at {address} has no workers")
     return int(threads)
+
+
+def code() -> str:
+    """A name for the code that runs a seed here: other code may give another run."""
+    digest = blake2b(digest_size=8)
+    digest.update(sys.version.split()[0].encode())
+    for package in _RUN_BY:
+        for folder in import_module(package).__path__:
+            for file in sorted(Path(folder).glob("*.py")):
+                digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+def _check_code(client: Any) -> None:
+    try:
+        found = client.run(code)
+    except Exception as error:  # whatever a worker raises, it cannot run a seed
+        raise ClusterError(f"the cluster's workers cannot run unswept: {error!r}") from None
+    others = sorted(worker for worker, name in found.items() if name != code())
+    if others:
+        raise ClusterError(
+            f"these workers run another version of unswept or Python: {', '.join(others)}"
+        )
 
 
 def _submit_to(client: Any) -> Callable[[Callable[[Any], Any], Any], Future[Any]]:

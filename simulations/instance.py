@@ -201,16 +201,22 @@ class Instance(Actor):
                 self._register()
 
     def _set_timer(self, now: MonoMs) -> None:
-        times = [
-            None if self._heart_stands() else hearts.wake_at(self.heart),
-            *self._own_timers(),
-            sweepers.wake_at(self.sweeper, self.heart, now),
-        ]
-        times += [self._deadline(task) for task in self._rerunnable]
-        due = [time for time in times if time is not None]
-        self._due = max(min(due), MonoMs(now + 1)) if due else None
-        if self._due is not None and (self._timer is None or self._due < self._timer):
-            self._arm(self._due)
+        due = None if self._heart_stands() else hearts.wake_at(self.heart)
+        ripe = sweepers.wake_at(self.sweeper, self.heart, now)
+        if ripe is not None and (due is None or ripe < due):
+            due = ripe
+        for time in self._own_timers():
+            if time is not None and (due is None or time < due):
+                due = time
+        for task in self._rerunnable:
+            time = self._deadline(task)
+            if time is not None and (due is None or time < due):
+                due = time
+        if due is not None and due <= now:
+            due = MonoMs(now + 1)
+        self._due = due
+        if due is not None and (self._timer is None or due < self._timer):
+            self._arm(due)
 
     def _arm(self, due: MonoMs) -> None:
         """A timer that is set too early costs less than one that is set anew at every event."""

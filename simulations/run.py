@@ -46,8 +46,11 @@ from unswept.spec.observations import Delivery, Neglect, Send, Sight, Step, Swee
 HOUR: Final = 3_600_000
 _LOOK_EVERY: Final = 10_000
 """How often law L13 looks for neglected jobs."""
+_FORGET_EVERY: Final = 300_000
+"""How often a run forgets what is over."""
 CONSUMERS: Final = 2
 """Processes that compete for the one consumer's lease."""
+_L10_ON: Final = frozenset(BY_ID["L10"].on)
 _SPARED: Final = BY_ID["L12"].broken or (lambda truth: None)
 _MEMORY: Final = 1_800_000
 """How far back faults are remembered: longer than any lease and any outage reach."""
@@ -190,6 +193,7 @@ class Run:
         for drawn in mix:
             self._schedule(drawn)
         self.timeline.after(_LOOK_EVERY, self._look_for_neglect)
+        self.timeline.after(_FORGET_EVERY, self._forget)
 
     def outcome(self) -> Outcome:
         """Run to the end of the simulated time, or to the first violation."""
@@ -309,6 +313,8 @@ class Run:
 
     def sending(self, instance: Instance, command: c.Command[Any], repeat: bool) -> None:
         """An instance is about to send a command: laws L10 and L12a."""
+        if type(command) not in _L10_ON:
+            return  # neither law says anything of it
         phase = hearts.phase_at(instance.heart, instance.host.clock())
         sights: tuple[Sight, ...] = ()
         if isinstance(command, c.Sweep):
@@ -527,8 +533,20 @@ class Run:
             silent = now - self._stamped[job_id]
             if silent > QUICK.lease_ttl_ms:
                 self._judge_neglect(world.jobs[job_id], silent, stepped_back)
-        self.truth.forget(now - _MEMORY)
         self.timeline.after(_LOOK_EVERY, self._look_for_neglect)
+
+    def _forget(self) -> None:
+        """A run may take a simulated year: nothing is kept of what is over but the store's rows."""
+        now, jobs = self.timeline.now, self.server.pure.world.jobs
+        self.truth.forget(now - _MEMORY)
+        self.network.forget_completions(jobs)
+        self._watched = {each.name: self._watched[each.name] for each in self.living()}
+        for instance in self.living():
+            if not instance.frozen:  # one that stands still may yet hear of what it was granted
+                watched = self._watched[instance.name]
+                kept = {key: at for key, at in watched.stamps.items() if key[0] in instance.tasks}
+                watched.stamps = kept
+        self.timeline.after(_FORGET_EVERY, self._forget)
 
     def _judge_neglect(self, job: Job, silent: int, stepped_back: int) -> None:
         now = self.timeline.now

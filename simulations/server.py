@@ -27,8 +27,9 @@ _ELSEWHERE: Final = READS | {c.LeaseEvents, c.Acknowledge}
 
 Ambush = Callable[[c.Command[Any], Envelope], bool]
 """Whoever lies in wait for a command, and who sent it."""
-_Plan = tuple[type, bool]
-"""A step's command, and whether it changed anything: together they say which laws look at it."""
+_Plan = tuple[type, bool, bool]
+"""A step's command, whether it changed anything, and whether it moved a job to another status, made
+one or removed one: together they say which laws look at it."""
 
 
 @define
@@ -163,7 +164,7 @@ class Server:
 
     def judge(self, step: Step) -> None:
         """Let every law that this step can break look at it."""
-        plan = (type(step.command), bool(step.rows or step.events))
+        plan = (type(step.command), bool(step.rows or step.events), _moves(step))
         laws = self._plans.get(plan)
         if laws is None:
             laws = self._plans[plan] = tuple(
@@ -172,6 +173,7 @@ class Server:
                 if law.broken is not None
                 and law.id not in self._design.excused
                 and (plan[1] or not law.of_rows)
+                and (plan[2] or not law.of_moves)
             )
         self._judged[plan] += 1
         for law_id, broken in laws:
@@ -262,7 +264,10 @@ class Server:
             untouched: r.Beaten = self.execute(command, envelope)
             return untouched
         free = tuple(hold for hold in command.holds if hold.job_id not in locked)
-        beaten: r.Beaten = self.execute(evolve(command, holds=free), envelope)
+        rest = command
+        if len(free) < len(command.holds):
+            rest = c.Heartbeat(command.instance, command.terms, free, command.watched)
+        beaten: r.Beaten = self.execute(rest, envelope)
         answered = {answer.job_id: answer for answer in beaten.answers}
         answers = tuple(
             answered.get(hold.job_id) or r.HoldAnswer(hold.job_id, hold.epoch, r.Answer.BUSY)
@@ -270,4 +275,11 @@ class Server:
         )
         watched = tuple(job_id for job_id in command.watched if job_id in locked)
         found = () if envelope.lock_blind else watched
-        return evolve(beaten, answers=answers, locked=found)
+        return r.Beaten(beaten.at, answers, found, beaten.registered)
+
+
+def _moves(step: Step) -> bool:
+    for before, after in step.rows:
+        if before is None or after is None or before.lease.status is not after.lease.status:
+            return True
+    return False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from hashlib import blake2b
 from typing import Any
 
@@ -56,8 +56,11 @@ def _said(reply: Any) -> str:
     if isinstance(reply, r.Refused):
         return f"refused, {reply.reason.value}"
     if isinstance(reply, r.Beaten):
-        counts = Counter(answer.answer.value for answer in reply.answers)
-        return ", ".join(f"{n} {name}" for name, n in counts.items()) or "nothing to renew"
+        counts: dict[str, int] = {}
+        for answer in reply.answers:
+            name = answer.answer.value
+            counts[name] = counts.get(name, 0) + 1
+        return ", ".join([f"{n} {name}" for name, n in counts.items()]) or "nothing to renew"
     if isinstance(reply, r.SuspectsPage):
         return " ".join(f"{s.job_id}@{s.epoch}/{s.beats}" for s in reply.suspects) or "none"
     if isinstance(reply, r.Swept):

@@ -69,11 +69,19 @@ class Truth:
     def forget(self, before: int) -> None:
         """Drop what ended before a time that no lease reaches back to."""
         self.shared = [s for s in self.shared if s.end is None or s.end >= before]
-        for spans in self.own.values():
-            spans[:] = [s for s in spans if s.end is None or s.end >= before]
-        for times in (self.steps, self.back_steps, *self.failed_beats.values()):
+        for times in (self.steps, self.back_steps):
             times[:] = [time for time in times if time >= before]
         self.freed = {job_id: time for job_id, time in self.freed.items() if time >= before}
+        self.own = {
+            name: kept
+            for name, spans in self.own.items()
+            if (kept := [s for s in spans if s.end is None or s.end >= before])
+        }
+        self.failed_beats = {
+            name: kept_times
+            for name, failed in self.failed_beats.items()
+            if (kept_times := [time for time in failed if time >= before])
+        }
 
     def shared_since(self, since: int, now: int, job_id: str) -> list[Span]:
         """The shared faults that touched this job's renewals since a time."""

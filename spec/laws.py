@@ -56,9 +56,11 @@ class Law:
     broken: Predicate | None
     """None where only a test of the source can judge."""
     on: tuple[type, ...] = ()
-    """The commands on which a step can break the law; empty: any."""
+    """The commands on which a step, or their sending, can break the law; empty: any."""
     of_rows: bool = False
     """Only a step that changes a job's row, or leaves an event, can break the law."""
+    of_moves: bool = False
+    """Only a step that moves a job to another status, makes one or removes one, can break it."""
 
 
 READS: Final = frozenset(
@@ -221,25 +223,17 @@ def _l5(step: Step) -> str | None:
     left = {(event.job_id, event.epoch): event for event in step.events}
     if len(left) != len(step.events):
         return "one command left two events for one job and epoch"
-    changes = Counter(after.id for _, after in step.rows if after is not None)
-    for job_id, count in Counter(event.job_id for event in step.events).items():
-        if count > max(1, changes[job_id]):
-            return f"one command left {count} events for {job_id}"
-    for event in step.events:
-        key = (event.job_id, event.epoch, event.kind)
-        if key in step.known_events:
-            return f"the event {key} was written twice"
-    moved = {job.id for pair in step.rows for job in pair if job is not None}
-    for event in step.events:
-        if event.kind is not Kind.STALE_RESULT and event.job_id not in moved:
-            return f"{event.job_id} did not change and left the event {event.kind}"
+    if left:
+        offence = _l5_events(step)
+        if offence is not None:
+            return offence
     for before, after in step.rows:
         if after is None:
             continue
         was = None if before is None else before.lease.status
         stays = before is not None and before.lease.epoch == after.lease.epoch
         if stays and was is after.lease.status:  # a release of a queued job moves the epoch
-            silent = left.get((after.id, after.lease.epoch))
+            silent = left.get((after.id, after.lease.epoch)) if left else None
             if silent is not None and silent.kind not in _WITHOUT_STATUS:
                 return f"{after.id} stayed {was} and left the event {silent.kind}"
             continue
@@ -254,6 +248,23 @@ def _l5(step: Step) -> str | None:
         steps = after.lease.epoch - (0 if before is None else before.lease.epoch)
         if not _kind_fits(event_.kind, was, after.lease.status, steps):
             return f"{after.id} went from {was} to {after.lease.status} by {event_.kind}"
+    return None
+
+
+def _l5_events(step: Step) -> str | None:
+    """Each event is new, of a job that changed, and there are no more of them than changes."""
+    changes = Counter(after.id for _, after in step.rows if after is not None)
+    for job_id, count in Counter(event.job_id for event in step.events).items():
+        if count > max(1, changes[job_id]):
+            return f"one command left {count} events for {job_id}"
+    for event in step.events:
+        key = (event.job_id, event.epoch, event.kind)
+        if key in step.known_events:
+            return f"the event {key} was written twice"
+    moved = {job.id for pair in step.rows for job in pair if job is not None}
+    for event in step.events:
+        if event.kind is not Kind.STALE_RESULT and event.job_id not in moved:
+            return f"{event.job_id} did not change and left the event {event.kind}"
     return None
 
 
@@ -614,6 +625,7 @@ LAWS: Final[tuple[Law, ...]] = (
         Judges.STEP,
         _l1,
         of_rows=True,
+        of_moves=True,
     ),
     Law(
         "L2",
@@ -622,6 +634,7 @@ LAWS: Final[tuple[Law, ...]] = (
         Judges.STEP,
         _l2,
         of_rows=True,
+        of_moves=True,
     ),
     Law(
         "L3",
@@ -683,6 +696,7 @@ LAWS: Final[tuple[Law, ...]] = (
         "start, delay or sweep; one that is faint sends no delay and no sweep.",
         Judges.SEND,
         _l10,
+        tuple(_L10),
     ),
     Law(
         "L11",
@@ -721,6 +735,7 @@ LAWS: Final[tuple[Law, ...]] = (
         Judges.STEP,
         _l14,
         of_rows=True,
+        of_moves=True,
     ),
     Law(
         "L15",
@@ -755,6 +770,7 @@ LAWS: Final[tuple[Law, ...]] = (
         _f2,
         (c.Sweep,),
         of_rows=True,
+        of_moves=True,
     ),
     Law(
         "F3",

@@ -28,7 +28,7 @@ GITHUB = Annotated[
 def check_file(junit: Path | None) -> None:
     """Refuse a file that cannot be written before hours are spent on what it is to say."""
     if junit is not None and (junit.is_dir() or not junit.parent.is_dir()):
-        raise MisuseError(f"--junit must name a file in a folder that is there, got {junit}")
+        raise MisuseError(f"--junit must name a file in a folder that is there, got {junit.name}")
 
 
 def publish(report: Report, junit: Path | None, github: bool, to_stderr: bool) -> None:
@@ -49,4 +49,4 @@ def _write(name: str, path: Path, text: str, mode: str) -> None:
         with path.open(mode, encoding="utf-8") as file:
             file.write(text)
     except OSError as error:
-        raise MisuseError(f"{name} cannot be written: {error}") from None
+        raise MisuseError(f"{name} cannot be written: {error.strerror}") from None

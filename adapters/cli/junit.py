@@ -9,9 +9,9 @@ from xml.etree import ElementTree as Xml
 
 from attrs import frozen
 
-from unswept.adapters.cli.simulate_report import Report
+from unswept.adapters.cli.simulate_report import Report, explained
 from unswept.simulations.marks import Mark
-from unswept.spec.laws import BY_ID, LAWS, Judges
+from unswept.spec.laws import LAWS, Judges
 
 _ILLEGAL: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What XML 1.0 cannot hold, not even escaped."""
@@ -62,24 +62,11 @@ def _judged(report: Report, law_id: str, name: str) -> _Case:
     found = totals.violation
     if found is not None and found.law == law_id:
         failed = f"{law_id} was broken by seed {totals.violated_seed}: {found.offence}"
-        return _Case(name, failed, explained(report))
+        details = explained(found, totals.violated_seed or 0, f"{report.replay}")
+        return _Case(name, failed, details)
     if totals.checked[law_id]:
         return _Case(name)
     return _Case(name, skipped="nothing was judged by it")
-
-
-def explained(report: Report) -> str:
-    """A violation as text: offence, law, last lines, replay."""
-    totals = report.totals
-    found = totals.violation
-    assert found is not None
-    law = BY_ID.get(found.law)
-    lines = [f"{found.law} was broken by seed {totals.violated_seed}: {found.offence}"]
-    if law is not None:
-        lines.append(f"The law: {law.sentence}")
-    lines += ["", "The last events before it, in simulated seconds:", *found.last_lines]
-    lines += ["", "Replay it:", f"{report.replay}"]
-    return "\n".join(lines)
 
 
 def _designs(report: Report) -> Iterator[_Case]:

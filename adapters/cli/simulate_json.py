@@ -71,18 +71,20 @@ def read_part(path: Path) -> Part:
     """The shard that a file holds, as `unswept simulate --shard I/N --json` prints it."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise MisuseError(f"{path} cannot be read as JSON: {error}") from None
+    except OSError as error:
+        raise MisuseError(f"{path.name} cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise MisuseError(f"{path.name} is no JSON: {error}") from None
     if not isinstance(found, dict) or "shard" not in found:
         raise MisuseError(
-            f"{path} is no shard of a campaign: unswept simulate --shard I/N --json prints one"
+            f"{path.name} is no shard of a campaign: unswept simulate --shard I/N --json prints one"
         )
     try:
         return _part(found)
     except MisuseError:
         raise
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise MisuseError(f"{path} is damaged, or of another version: {error!r}") from None
+        raise MisuseError(f"{path.name} is damaged, or of another version: {error!r}") from None
 
 
 def _part(found: dict[str, Any]) -> Part:

@@ -15,6 +15,7 @@ from unswept.simulations.designs import DESIGNS
 from unswept.simulations.faults import FAULTS
 from unswept.simulations.headline import PROFILES, Cell
 from unswept.simulations.mutants import Verdict
+from unswept.simulations.run import Found
 from unswept.spec.laws import LAWS, Judges
 
 
@@ -92,13 +93,23 @@ class Report:
     @property
     def replay(self) -> str | None:
         """The command that replays the violation, or the seed that was not the same twice."""
-        seed = self.totals.violated_seed or self.totals.unequal_seed
+        broken, unequal = self.totals.violated_seed, self.totals.unequal_seed
+        seed = unequal if broken is None else broken
         return None if seed is None else self.campaign.replay_command(seed)
 
 
 def sentence_of(law_id: str) -> str:
     """What a law says; empty for a difference between two stores, which is none."""
     return next((law.sentence for law in LAWS if law.id == law_id), "")
+
+
+def explained(found: Found, seed: int, replay: str) -> str:
+    """A violation as plain text: offence, law, last events, replay."""
+    lines = [f"{found.law} was broken by seed {seed}: {found.offence}"]
+    if sentence := sentence_of(found.law):
+        lines.append(f"The law: {sentence}")
+    lines += ["", "The last events before it, in simulated seconds:", *found.last_lines]
+    return "\n".join((*lines, "", "Replay it:", f"  {replay}"))
 
 
 def print_report(console: Console, report: Report, elapsed_s: float | None = None) -> None:

@@ -231,7 +231,8 @@ class ConsumerLost(Fault):
 
     def strike(self, run: Run) -> None:
         """Wait for the worst moment: it has read events and not acknowledged them yet."""
-        self._lie_in_wait(run, run.timeline.now + 5 * MINUTE)
+        if run.clients:
+            self._lie_in_wait(run, run.timeline.now + 5 * MINUTE)
 
     def _lie_in_wait(self, run: Run, until: int) -> None:
         at_work = [consumer for consumer in run.consumers() if consumer.at_work]

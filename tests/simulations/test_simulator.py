@@ -11,7 +11,7 @@ from unswept.core.commands import Store
 from unswept.simulations.campaign import Totals, run_seed, run_seeds, tasks
 from unswept.simulations.faults import FAULTS
 from unswept.simulations.marks import Mark
-from unswept.simulations.run import Outcome, Settings
+from unswept.simulations.run import Outcome, Run, Settings
 from unswept.simulations.timeline import HostClock, StoreClock, Timeline
 from unswept.simulations.workers import processes
 
@@ -111,3 +111,22 @@ def test_a_host_clock_wakes_neither_early_nor_late(drift_ppm: int, ahead: int) -
     wait = clock.until(when)
     assert clock.at(timeline.now + wait) >= when
     assert wait == 0 or clock.at(timeline.now + wait - 1) < when
+
+
+def test_a_run_keeps_nothing_of_what_is_over() -> None:
+    """However long it takes: what grows is the store's rows, whose ids and events are for ever."""
+    timeline = Timeline()
+    run = Run(Settings(seed=5, hours=12), None, StoreClock(timeline, 0))
+    timeline.run(12 * 3_600_000)
+    living, jobs = {each.name: each for each in run.living()}, run.server.pure.world.jobs
+    assert run._booted > 2 * len(living)
+    assert len(run.server.pure.world.ids) > 5 * len(jobs)
+    assert set(run._watched) <= set(living)
+    for name, watched in run._watched.items():
+        assert len(watched.stamps) <= len(living[name].tasks) + 20
+        assert len(watched.beats) <= 400
+    evicted_lately = 50
+    for kept in (run._unlocked, run._stamped, run.network.completions, run.server.history.stamps):
+        assert len(kept) <= len(jobs) + evicted_lately
+    assert len(run.truth.own) + len(run.truth.failed_beats) <= 40
+    assert len(run.truth.shared) <= 200

@@ -1086,6 +1086,22 @@ def test_a_law_of_rows_needs_a_row_or_an_event_to_be_broken(law: Law) -> None:
         assert law.broken(step) is None
 
 
+@pytest.mark.parametrize("law", [law for law in LAWS if law.of_moves], ids=lambda law: law.id)
+def test_a_law_of_moves_needs_a_job_that_moves_to_be_broken(law: Law) -> None:
+    """A step in which every job keeps its status passes it, whatever else became of the rows."""
+    assert law.broken is not None
+    scene = running()
+    commands: tuple[c.Command[Any], ...] = (
+        sweep(), evict(), beat(("j1", 1)), c.Delay("j1", 1, 1, "S"), c.RequestCancel("j1"),
+    )  # fmt: skip
+    job = scene.store.world.jobs["j1"]
+    twisted = evolve(job, lease=evolve(job.lease, epoch=9, beats=7, deadline=None, owner=None))
+    row = Change(Table.JOBS, "j1", twisted)
+    for command in commands:
+        step = scene.step(5_000, command, lambda d: evolve(d, changes=(row,)))
+        assert law.broken(step) is None
+
+
 # What an instance sends -------------------------------------------------------------------------
 
 COMMANDS: Final[dict[Act, c.Command[Any]]] = {
