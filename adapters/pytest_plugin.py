@@ -24,7 +24,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--unswept-store", default="sqlite:", metavar="URL", help="store under test (sqlite:)"
     )
     group.addoption(
-        "--unswept-faults", default="all", metavar="LIST", help="all, none, or names (all)"
+        "--unswept-faults", default="all", metavar="LIST", help="profiles and names (all)"
     )
     group.addoption(
         "--unswept-hours", type=float, default=1.0, metavar="H", help="simulated hours (1)"
@@ -81,13 +81,14 @@ def pytest_collection_modifyitems(
 
 
 def _seeds(session: pytest.Session, config: pytest.Config) -> list[Seed]:
-    from unswept.adapters.cli.simulate_options import Campaign, checked, faults_named
+    from unswept.adapters.cli.simulate_options import Campaign, checked
     from unswept.adapters.urls import SimulatedStore, without_password
     from unswept.simulations.campaign import tasks
+    from unswept.simulations.profiles import faults_of
     from unswept.simulations.run import Settings
 
     store = config.getoption("unswept_store")
-    faults = faults_named(config.getoption("unswept_faults"))
+    faults = faults_of(config.getoption("unswept_faults"))
     settings = Settings(1, hours=config.getoption("unswept_hours"), faults=faults)
     seeds = config.getoption("unswept_seeds")
     campaign = checked(Campaign(settings, without_password(store), seeds))

@@ -71,7 +71,6 @@ class Truth:
         self.shared = [s for s in self.shared if s.end is None or s.end >= before]
         for times in (self.steps, self.back_steps):
             times[:] = [time for time in times if time >= before]
-        self.freed = {job_id: time for job_id, time in self.freed.items() if time >= before}
         self.own = {
             name: kept
             for name, spans in self.own.items()

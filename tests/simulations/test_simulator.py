@@ -126,7 +126,7 @@ def test_a_run_keeps_nothing_of_what_is_over() -> None:
         assert len(watched.stamps) <= len(living[name].tasks) + 20
         assert len(watched.beats) <= 400
     evicted_lately = 50
-    for kept in (run._unlocked, run._stamped, run.network.completions, run.server.history.stamps):
+    for kept in (run.truth.freed, run._stamped, run.network.completions, run.server.history.stamps):
         assert len(kept) <= len(jobs) + evicted_lately
     assert len(run.truth.own) + len(run.truth.failed_beats) <= 40
     assert len(run.truth.shared) <= 200

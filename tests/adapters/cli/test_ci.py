@@ -20,10 +20,11 @@ from unswept.adapters.cli import simulate as simulate_module
 from unswept.adapters.cli.exit_codes import ExitCode
 from unswept.adapters.cli.main import app
 from unswept.adapters.cli.simulate_options import Campaign
-from unswept.adapters.cli.simulate_report import DesignVerdict, Report
+from unswept.adapters.cli.simulate_report import Report
 from unswept.simulations.campaign import Shard, Totals
 from unswept.simulations.headline import Cell
 from unswept.simulations.marks import Mark
+from unswept.simulations.mutants import Verdict
 from unswept.simulations.run import Found, Settings
 from unswept.spec.laws import LAWS, Judges
 
@@ -72,7 +73,7 @@ def test_a_violation_is_the_one_failure(tmp_path: Path) -> None:
 
 def test_the_numbers_of_each_suite_are_those_of_its_cases() -> None:
     """Readers that sum them up and readers that count come to the same; the root has the sums."""
-    report = evolve(REFUTED, designs=(DesignVerdict.of("slow-heart"),))
+    report = evolve(REFUTED, designs=(Verdict.of("slow-heart"),))
     root = parsed(report)
     sums: Counter[str] = Counter()
     for suite in root.findall("testsuite"):
@@ -151,7 +152,7 @@ def test_all_that_fails_a_build_is_annotated() -> None:
     short = evolve(
         HELD,
         totals=Totals(seeds=20, unequal_seed=1),
-        designs=(DesignVerdict.of("slow-heart"),),
+        designs=(Verdict.of("slow-heart"),),
     )
     titles = [unescaped(command)[0] for command in github.workflow_commands(short)]
     assert titles == [
@@ -194,7 +195,7 @@ def test_the_summary_shows_tables_and_hides_no_markup() -> None:
     """The headline table, the designs, and an offence whose signs are not Markdown's."""
     full = evolve(
         REFUTED,
-        designs=(DesignVerdict.of("slow-heart"),),
+        designs=(Verdict.of("slow-heart"),),
         table=(Cell("unswept", "none", 0, 2), Cell("unswept", "all", 0, 5)),
     )
     text = github.summary(full)
