@@ -15,10 +15,12 @@ from unswept.simulations.run import Settings
 from unswept.simulations.workers import here
 from unswept.spec.laws import BY_ID
 
+ONE_OF_EACH_LAW = sorted({min(DESIGNS[name].caught_by): name for name in broken_designs()}.values())
 
-@pytest.mark.parametrize("design", broken_designs())
+
+@pytest.mark.parametrize("design", ONE_OF_EACH_LAW)
 def test_a_broken_design_is_caught(design: str) -> None:
-    """Each broken design breaks a law that it should, and its seed shows it again."""
+    """By a law that it should break, and its seed shows it again. Campaigns try them all."""
     [verdict] = try_designs(Settings(seed=1), [design], 20, here())
     assert verdict.law in DESIGNS[design].caught_by, verdict
     assert verdict.caught

@@ -29,6 +29,7 @@ from unswept.simulations.witness import Witness
 
 AT_MOST = 15
 """Every minimal script is shorter."""
+ONE_OF_EACH_LAW = sorted({min(DESIGNS[name].caught_by): name for name in broken_designs()}.values())
 TERMS = Terms(Ms(90_000), Ms(300_000), Ms(90_000), Ms(45_000))
 
 
@@ -59,7 +60,7 @@ def ending(steps: tuple[Told, ...], design: str) -> Broken | None:
     return carried_out(steps, design, pure)
 
 
-@pytest.mark.parametrize("design", broken_designs())
+@pytest.mark.parametrize("design", ONE_OF_EACH_LAW)
 def test_each_broken_design_shows_itself_in_few_steps(design: str) -> None:
     """The script breaks a law that the run broke, and without any one of its steps it does not."""
     settings = violating(design)
