@@ -24,7 +24,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--unswept-store", default="sqlite:", metavar="URL", help="store under test (sqlite:)"
     )
     group.addoption(
-        "--unswept-faults", default="all", metavar="LIST", help="all, none, or names (all)"
+        "--unswept-faults", default="all", metavar="LIST", help="profiles and names (all)"
     )
     group.addoption(
         "--unswept-hours", type=float, default=1.0, metavar="H", help="simulated hours (1)"

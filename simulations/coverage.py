@@ -16,7 +16,7 @@ AFTERMATH_MS: Final = 60_000
 """A fault is felt for so long after its end: while the store is down nothing happens at all, and
 what matters is how everybody comes back."""
 
-OWED: Final = 0.5
+OWED: Final = 1 / 3
 """The share of the faults under which a campaign owes each transition, and of the transitions that
 it owes under each fault. Some cells are met once in a thousand seeds."""
 

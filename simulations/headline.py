@@ -16,9 +16,10 @@ from unswept.simulations.workers import Workers, in_order
 
 _OF_SWEEPS: Final = frozenset({"L1", "L2", "L12"})
 """The laws that say which sweeps are wrong."""
-SEEDS: Final = (1, 2)
-"""Each cell's seeds, of one simulated hour, on the pure store: the table shows by how much designs
-differ, and costs a fraction of the campaign."""
+FROM_SEEDS: Final = 100
+"""Smaller campaigns have no table: it would cost more than they do."""
+SEEDS: Final = tuple(range(1, 9))
+"""Each cell's seeds, of one simulated hour, on the pure store."""
 
 
 @frozen

@@ -5,13 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable
 from random import Random
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from attrs import define, evolve, frozen
 
 from unswept.core.commands import Claim, Command, Complete, Heartbeat
 from unswept.core.units import MonoMs
 from unswept.simulations.timeline import Timeline
+
+_LONGEST_WAY_MS: Final = 60_000
+"""Nothing is under way for so long."""
 
 
 @frozen
@@ -115,8 +118,9 @@ class Network:
 
     def reset(self, senders: Iterable[str]) -> None:
         """Their connections break: what is under way on them, either way, is gone."""
-        for sender in senders:
-            self._reset_at[sender] = self._timeline.now
+        now = self._timeline.now
+        recent = {name: at for name, at in self._reset_at.items() if at > now - _LONGEST_WAY_MS}
+        self._reset_at = {**recent, **dict.fromkeys(senders, now)}
 
     def forget_completions(self, known: Container[str]) -> None:
         """Drop the completions of jobs that no longer exist."""

@@ -580,6 +580,7 @@ class Run:
         now, jobs = self.timeline.now, self.server.pure.world.jobs
         self.truth.forget(now - _MEMORY)
         self.network.forget_completions(jobs)
+        self.truth.freed = {job_id: at for job_id, at in self.truth.freed.items() if job_id in jobs}
         self._watched = {each.name: self._watched[each.name] for each in self.living()}
         for instance in self.living():
             if not instance.frozen:  # one that stands still may yet hear of what it was granted

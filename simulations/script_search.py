@@ -73,7 +73,10 @@ class Search:
         if kept is None:
             return None
         kept = self._as_meant(self._smaller(kept))
-        return self._from_the_beginning(self._smaller(kept))
+        kept = self._from_the_beginning(self._smaller(kept))
+        steps = [entry.told for entry in kept]
+        broken = carried_out(steps, self._design, self._open_store)
+        return None if broken is None else (steps[: broken.index + 1], broken)
 
     def _smaller(self, entries: list[Entry]) -> list[Entry]:
         kept = entries
@@ -116,18 +119,19 @@ class Search:
     def _as_meant(self, entries: list[Entry]) -> list[Entry]:
         """The same steps with what was meant by them, told literally from now on."""
         self._told = 0
-        self._holds(entries)
+        kept = self._from_the_beginning(entries)
+        self._holds(kept)
         return [
             Entry(evolve(entry.told, command=command), Stamps(), entry.jobs)
-            for entry, command in zip(self._ended(entries), self._meant, strict=True)
+            for entry, command in zip(self._ended(kept), self._meant, strict=True)
         ]
 
-    def _from_the_beginning(self, entries: list[Entry]) -> tuple[list[Told], Broken] | None:
-        """The steps, the first of them when every run begins; told once more."""
+    def _from_the_beginning(self, entries: list[Entry]) -> list[Entry]:
+        """The same steps, the first of them when every run begins; where a command names a time as
+        if it were a number, they stay when they were."""
         by = EPOCH - entries[0].told.store_at
-        steps = [_later(entry, by).told for entry in entries]
-        broken = carried_out(steps, self._design, self._open_store)
-        return None if broken is None else (steps[: broken.index + 1], broken)
+        moved = [_later(entry, by) for entry in entries]
+        return moved if self._holds(moved) else entries
 
     def _ended(self, entries: list[Entry]) -> list[Entry]:
         """Those up to the step that broke the law in the last try."""

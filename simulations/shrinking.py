@@ -90,7 +90,7 @@ class _Runs:
             if same in tried or self.told >= _COMMANDS:
                 continue
             tried.add(same)
-            found = self._recorded(candidate, len(best.entries))
+            found = self._recorded(candidate, min(len(best.entries), _COMMANDS - self.told))
             if found is not None and found.found.law == best.found.law:
                 return found
         return None

@@ -107,7 +107,6 @@ class Truth:
             for name, failed in self.failed_beats.items()
             if (kept_times := [time for time in failed if time >= before])
         }
-        self.freed = {job_id: time for job_id, time in self.freed.items() if time >= before}
 
     def shared_since(self, since: int, now: int, job_id: str) -> list[Span]:
         """The shared faults that touched this job's renewals since a time."""

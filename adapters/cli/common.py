@@ -1,5 +1,5 @@
-"""What the long-running commands share: how many processes, which version, and a bar
-that shows progress."""
+"""What the long-running commands share: how many processes, which version, which
+library, and a bar that shows progress."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from unswept.core.checks import check_whole
+from unswept.core.errors import MisuseError
 
 
 def processes(workers: int | None) -> int:
@@ -26,6 +27,16 @@ def version() -> str:
         return metadata.version("unswept")
     except metadata.PackageNotFoundError:
         return "unknown"
+
+
+def need_cattrs() -> None:
+    """Refuse to read or write commands where the library that does it is not installed."""
+    try:
+        import cattrs  # noqa: F401
+    except ImportError as error:
+        raise MisuseError(
+            f"scripts and traces need cattrs: pip install 'unswept[simulate]' ({error})"
+        ) from None
 
 
 def progress_bar(console: Console) -> Progress:

@@ -9,11 +9,10 @@ from typing import Final
 from attrs import evolve, frozen
 from rich.console import Console
 
-from unswept.adapters.cli.common import version
+from unswept.adapters.cli.common import need_cattrs, version
 from unswept.adapters.cli.simulate_report import Report
 from unswept.adapters.urls import SimulatedStore, reopened
 from unswept.core.errors import UnsweptError
-from unswept.simulations.script_file import SUFFIX, lines_of
 from unswept.simulations.shrinking import shrink
 
 FOLDER: Final = Path("unswept-violations")
@@ -36,6 +35,9 @@ def keep_script(
         return None
     settings = evolve(asked.settings, seed=seed)
     try:
+        need_cattrs()
+        from unswept.simulations.script_file import SUFFIX, lines_of
+
         with console.status("shrinking"):
             small = shrink(settings, SimulatedStore(reopened(opener.url)), asked.store, version())
         folder.mkdir(parents=True, exist_ok=True)

@@ -14,8 +14,8 @@ from attrs import frozen
 from rich.console import Console
 from rich.text import Text
 
+from unswept.adapters.cli.common import need_cattrs
 from unswept.adapters.cli.exit_codes import ExitCode
-from unswept.adapters.cli.replay_trace import compared
 from unswept.adapters.cli.replay_view import moment_lines, shown_lines
 from unswept.adapters.cli.simulate_options import DEFAULT, Campaign, checked
 from unswept.adapters.urls import TEMPORARY, SimulatedStore, reopened, without_password
@@ -26,7 +26,6 @@ from unswept.simulations.playback import Moment, PlayedRun
 from unswept.simulations.profiles import faults_of
 from unswept.simulations.run import Settings
 from unswept.simulations.script import Broken, Script, Shown, carried_out
-from unswept.simulations.script_file import object_of, script_of
 from unswept.simulations.timeline import StoreClock, Timeline
 
 _AROUND: Final = 25
@@ -162,6 +161,10 @@ def _replay_file(path: Path, store: str | None, design: str | None, printer: _Pr
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise MisuseError(f"neither a seed nor a file that can be read: {path} ({error})") from None
+    need_cattrs()
+    from unswept.adapters.cli.replay_trace import compared
+    from unswept.simulations.script_file import object_of, script_of
+
     lines = text.splitlines()
     try:
         kind = object_of(lines[0] if lines else "").get("type")

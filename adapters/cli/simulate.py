@@ -150,7 +150,7 @@ def simulate(
             progress.advance(bar)
         if campaign.tries_broken_designs() and not totals.ended:
             part.designs = _try_broken_designs(campaign, crew, progress)
-            if campaign.is_whole() and budget_s is None:
+            if campaign.has_headline() and budget_s is None:
                 part.table = _headline(campaign, crew, progress)
     if traces is not None:
         traces.finish(ran)

@@ -10,6 +10,7 @@ from attrs import frozen
 
 from unswept.core.checks import check_whole
 from unswept.core.errors import MisuseError
+from unswept.simulations import headline
 from unswept.simulations.campaign import DEFAULT_SEEDS, Shard
 from unswept.simulations.designs import DESIGNS
 from unswept.simulations.faults import FAULTS
@@ -56,6 +57,10 @@ class Campaign:
         enough = self.seeds >= DEFAULT_SEEDS and asked.instances >= DEFAULT.instances
         fleet = asked.runners >= DEFAULT.runners and (asked.jobs, asked.job_minutes) == (None, None)
         return whole and enough and fleet and self.seed is None
+
+    def has_headline(self) -> bool:
+        """Does it, or do all its shards together, end with the headline table?"""
+        return self.is_whole() and self.seeds >= headline.FROM_SEEDS
 
     def replay_command(self, seed: int) -> str:
         """The command that runs one seed again."""

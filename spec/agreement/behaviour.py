@@ -132,12 +132,12 @@ def _renew(command: c.Heartbeat, epoch: int, job: Job | None) -> Write:
 
 
 def _delay(command: c.Delay, job: Job | None) -> Write:
-    return "Delay", {"epoch": command.epoch, "beats": command.beats, "deadline": 0}
+    return "Delay", {"epoch": command.epoch, "beats": command.beats}
 
 
 def _sweep(target: c.Target, job: Job | None) -> Iterator[Write]:
     """An orphan, and in the same write what the job's policy does with it."""
-    yield "Orphan", {"epoch": target.epoch, "beats": target.beats, "deadline": 0}
+    yield "Orphan", {"epoch": target.epoch, "beats": target.beats}
     if job is None or job.on_orphan in (OnOrphan.MARK, OnOrphan.HOLD):
         return
     spent = job.max_attempts is not None and job.attempts >= job.max_attempts

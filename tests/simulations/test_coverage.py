@@ -58,7 +58,7 @@ def test_gateways_alone_owe_nothing_of_the_fleet() -> None:
 
 
 def test_rows_and_columns_that_are_too_empty_are_said() -> None:
-    """Half of the faults are owed to each transition, and half of the transitions to each fault."""
+    """A third of the faults are owed to each transition, of the transitions to each fault."""
     met = Counter({cell(kind, "loss"): 1 for kind in Kind})
     both = Matrix.of(["loss", "crash"], fleet=True)
     assert both.thin(met) == [f"0 of {len(Kind)} transitions under crash, too few"]

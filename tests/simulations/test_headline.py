@@ -23,8 +23,8 @@ def pure(clock: StoreClock, seed: int) -> Iterator[Store | None]:
 
 
 def test_the_real_design_sweeps_no_heartbeated_job_and_a_broken_one_does() -> None:
-    """Under all faults, to the end of each run."""
-    wanted = [("unswept", "all"), ("single-observation", "all")]
+    """Under the same faults, to the end of each run."""
+    wanted = [("unswept", "datacentre"), ("blanket-sweep", "datacentre")]
     real, broken = fill(wanted, pure, here())
     assert (real.design, real.heartbeated_jobs_swept) == ("unswept", 0)
     assert real.jobs_swept > 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -209,3 +210,17 @@ def test_what_cannot_be_replayed_is_refused(
         monkeypatch, capsys, "replay", "1", "--design", "none"
     )
     assert "--hours" in refusal(monkeypatch, capsys, "replay", "1", "--hours", "0")
+
+
+def test_without_its_library_a_file_is_refused_and_a_seed_is_not(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Files need an extra, which is named; a violation is then said without a script."""
+    monkeypatch.setitem(sys.modules, "cattrs", None)
+    (tmp_path / "x.script.jsonl").write_text("{}")
+    said = refusal(monkeypatch, capsys, "replay", str(tmp_path / "x.script.jsonl"))
+    assert "pip install 'unswept[simulate]'" in said
+    assert run("replay", "1", "--hours", "0.01", "--store", "memory:").exit_code == ExitCode.HELD
+    result = run("simulate", *LATE, "--workers", "1", "--save", str(tmp_path))
+    assert result.exit_code == ExitCode.REFUTED
+    assert "It could not be shrunk: scripts and traces need cattrs" in result.output
