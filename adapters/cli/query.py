@@ -109,7 +109,7 @@ def _verdicts(judgements: tuple[Judgement, ...]) -> Rows:
 def _verdict(each: Judgement) -> str:
     if each.offences:
         first = each.offences[0]
-        job = "" if first.job is None else f"{first.job} "
+        job = "" if first.job is None else f"{first.job}: "
         return f"broken: seed {first.seed}, command {first.n}: {job}{first.offence}"
     if each.reported:
         return f"broken in seed {each.reported[0]}, by the simulator's judgement"

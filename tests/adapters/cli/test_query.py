@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+from contextlib import chdir
 from pathlib import Path
 
 import pytest
@@ -35,11 +36,12 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def broken(tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder = str(tmp_path_factory.mktemp("broken"))
-    words = ("--store", "memory:", "--design", "forgetful", "--workers", "1", "--trace", folder)
-    simulated = run("simulate", *words)
+    elsewhere = tmp_path_factory.mktemp("broken")  # the command keeps how the law was broken
+    words = ("--store", "memory:", "--design", "forgetful", "--workers", "1", "--trace", "traces")
+    with chdir(elsewhere):
+        simulated = run("simulate", *words)
     assert simulated.exit_code == ExitCode.REFUTED, simulated.output
-    return folder
+    return str(elsewhere / "traces")
 
 
 def test_a_question_is_answered_as_a_table(sound: str) -> None:
@@ -66,9 +68,7 @@ def test_one_trace_of_a_folder_can_be_asked(broken: str) -> None:
     """The file instead of the folder."""
     file = str(next(Path(broken).glob("*.jsonl")))
     answer = run("query", file, "SELECT law FROM violations", "--json")
-    (row,) = json.loads(answer.stdout)
-    assert row.keys() == {"law"}
-    assert row["law"] in FORGETFUL
+    assert json.loads(answer.stdout) in [[{"law": law}] for law in FORGETFUL]
 
 
 def test_without_a_question_the_views_are_listed(sound: str) -> None:
@@ -100,7 +100,7 @@ def test_a_broken_law_is_named(broken: str) -> None:
     judged = run("query", broken, "--laws")
     assert judged.exit_code == ExitCode.REFUTED
     (line,) = [line for line in judged.stdout.splitlines() if line.split()[0] == "L6"]
-    assert re.search(r"broken: seed \d+, command \d+: \S+ its id had been used", line)
+    assert re.search(r"broken: seed \d+, command \d+: \S+: its id had been used", line)
     found = json.loads(run("query", broken, "--laws", "--json").stdout)
     laws = {law["law"]: law for law in found["laws"]}
     seed = laws["L6"]["offences"][0]["seed"]
