@@ -36,7 +36,6 @@ def as_json_object(report: Report) -> dict[str, Any]:
         "never": totals.missing(),
         "short": report.shortfall(),
         "empty_cells": report.empty_cells(),
-        "canary": None if report.canary is None else asdict(report.canary),
         "designs": [asdict(verdict) for verdict in report.designs],
         "table": [asdict(cell) for cell in report.table],
     }
