@@ -189,7 +189,7 @@ def _replay_script(
     opener = SimulatedStore(reopened(script.store) if store is None else store)
     url = without_password(opener.url)
     printer.say(f"{script.law} was broken: {script.offence}")
-    printer.say(f"{len(script.steps)} steps, told to the design {design} on {url}:\n")
+    printer.say(f"{len(script.steps)} steps, told to the design {design} on {url}\n")
     began_at = script.steps[0].store_at
 
     def show(shown: Shown) -> None:

@@ -11,6 +11,7 @@ from attrs import evolve
 
 from unswept.core import commands as c
 from unswept.core.commands import Store
+from unswept.core.heart import Phase
 from unswept.core.job import Terms
 from unswept.core.lease import Status
 from unswept.core.memory import MemoryStore
@@ -25,7 +26,8 @@ from unswept.simulations.run import Settings
 from unswept.simulations.script import Broken, Told, carried_out
 from unswept.simulations.shrinking import NotReproducedError, Shrunk, shrink
 from unswept.simulations.timeline import StoreClock, Timeline
-from unswept.simulations.witness import Witness
+from unswept.simulations.witness import Truth, Witness
+from unswept.spec.observations import Send
 
 AT_MOST = 15
 """Every minimal script is shorter."""
@@ -145,12 +147,14 @@ def test_work_is_judged_only_under_an_epoch_that_was_held() -> None:
 
 
 def test_a_law_that_the_design_is_excused_from_is_not_judged() -> None:
-    """A script that was made for one design is judged as the other is."""
-    script = shrunk(violating("deadline-deaf")).script
-    work = script.steps[-1]
-    assert work.truth is not None
-    excused = evolve(work, truth=evolve(work.truth, law="L11"))
-    assert ending((*script.steps[:-1], excused), "deadline-deaf") is None
+    """What somebody sent is judged before it reaches the store, unless its design does not care."""
+    sweep = c.Sweep("i2", (c.Target("a", 1, 1, StoreMs(0)),))
+    sent = Truth("L10", Send("i2", sweep, Phase.QUIESCED, repeat=False), {})
+    steps = (Told(StoreMs(EPOCH), "i2", sweep, sent),)
+    found = ending(steps, "unswept")
+    assert found is not None
+    assert (found.law, found.index) == ("L10", 0)
+    assert ending(steps, "single-observation") is None
 
 
 # The tools --------------------------------------------------------------------------------------
