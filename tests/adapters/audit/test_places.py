@@ -62,9 +62,9 @@ def test_what_the_simulator_leaves_has_no_offence(seed: int, tmp_path: Path) -> 
 def test_a_design_that_sweeps_at_first_sight_is_convicted(tmp_path: Path) -> None:
     """By the database that it leaves, without the simulator's knowledge of who lived."""
     path = tmp_path / "sim.db"
-    settings = Settings(1, hours=0.3, design="single-observation")
+    settings = Settings(2, hours=0.5, faults=("flaps",), design="single-observation")
     run_seed(settings, SimulatedStore(f"sqlite:{path}"))
-    assert broken(f"{path}.1") == ["L12a"]
+    assert broken(f"{path}.2") == ["L12a"]
 
 
 def test_a_file_is_read_beside_its_writer(story: Path) -> None:

@@ -25,8 +25,8 @@ def simulated(settings: Settings, file: Path) -> tuple[Run, Outcome]:
 
 @pytest.fixture(scope="module")
 def broken(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, Outcome, Path]:
-    file = tmp_path_factory.mktemp("trace") / "seed-1.jsonl"
-    return *simulated(Settings(1, design="single-observation"), file), file
+    file = tmp_path_factory.mktemp("trace") / "seed-2.jsonl"
+    return *simulated(Settings(2, faults=("flaps",), design="single-observation"), file), file
 
 
 def picture_of(file: Path) -> Picture:

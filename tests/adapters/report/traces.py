@@ -6,7 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+from attrs import asdict
+
 from unswept.adapters.report.reading import Line
+from unswept.simulations.run import Settings
 
 STORE_CLOCK = 1_700_000_000_000
 JOB = "a-1"
@@ -79,14 +82,7 @@ def lines(seed: int = 7, violated: bool = True) -> list[Line]:
         "format": 1,
         "version": "0.1.0",
         "seed": seed,
-        "settings": {
-            "seed": seed,
-            "hours": 1.0,
-            "instances": 2,
-            "faults": ["outage"],
-            "design": "single-observation",
-            "runners": 0,
-        },
+        "settings": asdict(Settings(seed, 1.0, 2, ("outage",), "single-observation", runners=0)),
         "store": "memory:",
         "store_clock_ms": STORE_CLOCK,
     }
