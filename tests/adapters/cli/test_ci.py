@@ -25,6 +25,7 @@ from unswept.simulations.campaign import Shard, Totals
 from unswept.simulations.headline import Cell
 from unswept.simulations.marks import Mark
 from unswept.simulations.mutants import Verdict
+from unswept.simulations.profiles import PROFILES
 from unswept.simulations.run import Found, Settings
 from unswept.spec.laws import LAWS, Judges
 
@@ -198,10 +199,11 @@ def test_the_summary_shows_tables_and_hides_no_markup() -> None:
     full = evolve(
         REFUTED,
         designs=(Verdict.of("slow-heart"),),
-        table=(Cell("unswept", "none", 0, 2), Cell("unswept", "all", 0, 5)),
+        table=tuple(Cell("unswept", profile, 0, 2) for profile in PROFILES),
     )
     text = github.summary(full)
-    assert "| design | none | all |\n| --- | --- | --- |\n| `unswept` | 0 | 0 |" in text
+    assert f"| design | {' | '.join(PROFILES)} |\n" in text
+    assert f"| `unswept` |{' 0 |' * len(PROFILES)}" in text
     assert "| `slow-heart` | **nothing** |" in text
     assert "&lt;held&gt;" in text
     assert f"````text\n{REFUTED.replay}\n````" in text
