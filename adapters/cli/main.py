@@ -88,5 +88,6 @@ def main() -> None:
 
 def _say(error: UnsweptError) -> None:
     """An error quotes what was asked for, and that may be a URL in a wrong place."""
-    said = without_password(f"unswept: {error}")
-    Console(stderr=True).print(said, markup=False, soft_wrap=True)
+    # Word by word: between the example of a URL and the URL that was given stands what to do.
+    said = " ".join(without_password(word) for word in str(error).split(" "))
+    Console(stderr=True).print(f"unswept: {said}", markup=False, soft_wrap=True)

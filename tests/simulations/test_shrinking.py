@@ -16,7 +16,7 @@ from unswept.core.job import Terms
 from unswept.core.lease import Status
 from unswept.core.memory import MemoryStore
 from unswept.core.units import Ms, StoreMs
-from unswept.simulations.campaign import EPOCH, broken_designs, run_seed
+from unswept.simulations.campaign import EPOCH, run_seed
 from unswept.simulations.ddmin import ddmin
 from unswept.simulations.designs import DESIGNS
 from unswept.simulations.faults import FAULTS
@@ -31,7 +31,18 @@ from unswept.spec.observations import Send
 
 AT_MOST = 15
 """Every minimal script is shorter."""
-ONE_OF_EACH_LAW = sorted({min(DESIGNS[name].caught_by): name for name in broken_designs()}.values())
+DESIGNS_TRIED = (
+    "cancel-lost",
+    "deadline-identity",
+    "early-acknowledgement",
+    "event-again",
+    "first-page",
+    "forgetful",
+    "label-blind",
+    "single-observation",
+    "sweep-by-id",
+)
+"""Of laws that judge a step, a sweep, a delivery and neglect; each takes seconds."""
 TERMS = Terms(Ms(90_000), Ms(300_000), Ms(90_000), Ms(45_000))
 
 
@@ -62,7 +73,7 @@ def ending(steps: tuple[Told, ...], design: str) -> Broken | None:
     return carried_out(steps, design, pure)
 
 
-@pytest.mark.parametrize("design", ONE_OF_EACH_LAW)
+@pytest.mark.parametrize("design", DESIGNS_TRIED)
 def test_each_broken_design_shows_itself_in_few_steps(design: str) -> None:
     """The script breaks a law that the run broke, and without any one of its steps it does not."""
     settings = violating(design)

@@ -227,7 +227,8 @@ def test_simulate_prints_none(url: str) -> None:
 
 def test_a_violation_on_postgres_is_replayed_without(url: str) -> None:
     """The command that it prints leads there, with a password from elsewhere."""
-    words = ("simulate", "--design", "blanket-sweep", "--hours", "0.2", "--workers", "1")
+    design = ("--design", "blanket-sweep", "--hours", "0.2", "--workers", "1")
+    words = ("simulate", *design, "--no-shrink")
     _, found = ran(*words, "--seeds", "50", "--store", "memory:", "--json")
     seed = json.loads(found)["violated_seed"]
     code, out = ran(*words, "--seed", str(seed), "--store", url)
