@@ -1,10 +1,9 @@
-"""What the long-running commands share: how many processes, which version, which
-library, and a bar that shows progress."""
+"""What the long-running commands share: how many processes, which library, and
+a bar that shows progress."""
 
 from __future__ import annotations
 
 import os
-from importlib import metadata
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -19,14 +18,6 @@ def processes(workers: int | None) -> int:
         return os.cpu_count() or 1
     check_whole("--workers", workers, 1, 1_000)
     return workers
-
-
-def version() -> str:
-    """The version of the package; a checkout that is not installed has none."""
-    try:
-        return metadata.version("unswept")
-    except metadata.PackageNotFoundError:
-        return "unknown"
 
 
 def need_cattrs() -> None:

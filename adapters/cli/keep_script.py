@@ -9,9 +9,10 @@ from typing import Final
 from attrs import evolve, frozen
 from rich.console import Console
 
-from unswept.adapters.cli.common import need_cattrs, version
+from unswept.adapters.cli.common import need_cattrs
 from unswept.adapters.cli.simulate_report import Report
 from unswept.adapters.urls import SimulatedStore, reopened
+from unswept.adapters.version import version
 from unswept.core.errors import UnsweptError
 from unswept.simulations.shrinking import shrink
 

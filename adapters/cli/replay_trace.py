@@ -8,9 +8,9 @@ from typing import Final
 
 from attrs import frozen
 
-from unswept.adapters.cli.common import version
 from unswept.adapters.cli.exit_codes import ExitCode
 from unswept.adapters.urls import SimulatedStore, reopened
+from unswept.adapters.version import version
 from unswept.core.errors import MisuseError
 from unswept.simulations.campaign import run_seed
 from unswept.simulations.script_file import object_of, settings_of

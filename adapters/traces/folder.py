@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from importlib import metadata
 from pathlib import Path
 from typing import Final
 
@@ -14,17 +13,11 @@ import duckdb
 from attrs import field, frozen
 
 from unswept.adapters.traces.store import load_files, parquet_files
+from unswept.adapters.version import version
 from unswept.core.errors import MisuseError
 from unswept.simulations.trace import Trace
 
 _NAME: Final = re.compile(r"seed-(\d+)\.jsonl")
-
-
-def _version() -> str:
-    try:
-        return metadata.version("unswept")
-    except metadata.PackageNotFoundError:  # run from a checkout
-        return "unknown"
 
 
 @frozen
@@ -34,7 +27,7 @@ class TraceFolder:
     path: Path
     store: str
     """The store under test, as traces name it."""
-    version: str = field(factory=_version)
+    version: str = field(factory=version)
 
     def prepare(self) -> None:
         """Make the folder, and remove the traces of an earlier campaign; refuse one with anything

@@ -167,11 +167,18 @@ class Drain(Fault):
 
     def strike(self, run: Run) -> None:
         """SIGTERM; the replacement boots at once, as in a rolling deployment."""
-        living = run.living()
-        if living:
-            leaver = run.rng.choice(living)
-            leaver.run(leaver.drain)
-            run.boot_like(leaver)
+        _replace_one(run)
+
+
+def _replace_one(run: Run) -> Instance | None:
+    """Somebody is asked to leave, and a new instance boots."""
+    living = run.living()
+    if not living:
+        return None
+    leaver = run.rng.choice(living)
+    leaver.run(leaver.drain)
+    run.boot_like(leaver)
+    return leaver
 
 
 class KillInDrain(Fault):
@@ -183,11 +190,8 @@ class KillInDrain(Fault):
 
     def strike(self, run: Run) -> None:
         """SIGTERM, and SIGKILL within two minutes."""
-        living = run.living()
-        if living:
-            leaver = run.rng.choice(living)
-            leaver.run(leaver.drain)
-            run.boot_like(leaver)
+        leaver = _replace_one(run)
+        if leaver is not None:
             length = run.rng.randint(1, 120) * SECOND
             run.coverage.lasts(self.name, length)
             run.timeline.after(length, self._kill, run, leaver)

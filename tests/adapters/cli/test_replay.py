@@ -12,10 +12,10 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from tests.adapters.cli.usage import refusal
-from unswept.adapters.cli.common import version
 from unswept.adapters.cli.exit_codes import ExitCode
 from unswept.adapters.cli.main import app
 from unswept.adapters.urls import SimulatedStore
+from unswept.adapters.version import version
 from unswept.simulations.campaign import run_seed
 from unswept.simulations.run import Settings
 from unswept.simulations.trace import Trace
