@@ -46,6 +46,7 @@ from unswept.adapters.gateway.readback import (
     read_output,
     read_snapshot,
 )
+from unswept.adapters.gateway.readers import Readers
 from unswept.adapters.gateway.runner import Runner
 from unswept.adapters.gateway.sender import NotAnsweredError, Sender
 from unswept.adapters.gateway.slots import Slots
@@ -153,6 +154,7 @@ class Gateway:
         )
         self._sender = Sender(store, self.policy, self._pulse.may)
         self._slots = Slots(Limits() if limits is None else limits)
+        self._readers = Readers()
         self._runner = Runner(
             self.identity.instance,
             self.policy,
@@ -160,6 +162,7 @@ class Gateway:
             self._sender,
             self._holds,
             self._slots,
+            self._readers,
             self._pulse.may,
             lambda: self._draining is not None,
             self._started,
@@ -561,6 +564,7 @@ class Gateway:
             except NotAnsweredError as error:
                 log.warning("%s", error)
         await self._sender.close()
+        self._readers.close()
         return clean
 
     # Observer -------------------------------------------------------------------------------
