@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import select
+from functools import partial
 
 import pytest
 
@@ -29,8 +30,12 @@ def test_each_is_called_for_its_own() -> None:
         readers = Readers()
         pipes = [os.pipe() for _ in range(3)]
         heard: list[bytes] = []
+
+        def read(out: int) -> None:
+            heard.append(os.read(out, 1))
+
         for out, _ in pipes:
-            readers.add(out, lambda out=out: heard.append(os.read(out, 1)))
+            readers.add(out, partial(read, out))
         os.write(pipes[0][1], b"ab")
         os.write(pipes[2][1], b"c")
         while len(heard) < 3:
@@ -69,7 +74,7 @@ def test_who_is_closed_by_another_is_not_called() -> None:
                 os.close(each)
 
         for out, into in pipes:
-            readers.add(out, lambda out=out: end_both(out))
+            readers.add(out, partial(end_both, out))
             os.write(into, b"x")
         await asyncio.sleep(0.05)
         assert len(called) == 1
@@ -89,14 +94,17 @@ def test_a_fault_of_one_keeps_nobody_else_from_being_called() -> None:
         loop.set_exception_handler(lambda _, context: told.append(context["exception"]))
         readers = Readers()
         pipes = [os.pipe() for _ in range(2)]
-        heard = loop.create_future()
+        heard: asyncio.Future[bytes] = loop.create_future()
 
         def fail(out: int) -> None:
             os.read(out, 1)
             raise ValueError("a fault")
 
-        readers.add(pipes[0][0], lambda: fail(pipes[0][0]))
-        readers.add(pipes[1][0], lambda: heard.done() or heard.set_result(os.read(pipes[1][0], 1)))
+        def hear(out: int) -> None:
+            heard.set_result(os.read(out, 1))
+
+        readers.add(pipes[0][0], partial(fail, pipes[0][0]))
+        readers.add(pipes[1][0], partial(hear, pipes[1][0]))
         for _, into in pipes:
             os.write(into, b"x")
         assert await asyncio.wait_for(heard, 5) == b"x"
