@@ -72,9 +72,8 @@ class Runner:
         await first_of(granted, job.interrupted)
         if job.cause is None and not granted.result():
             return works.queue_timed_out(job.provider)
-        never = asyncio.get_running_loop().create_future()
         while job.cause is None and not self._may_begin(job):
-            await first_of(never, job.interrupted, self.policy.retry_ms / 1000)
+            await asyncio.wait({job.interrupted}, timeout=self.policy.retry_ms / 1000)
         if job.cause is not None:
             return works.stopped(job.cause, job.work, begun=False)
         job.doing = Doing.STARTING
