@@ -62,3 +62,13 @@ def drop_schema(url: str, name: str) -> None:
         # A test that fails may leave a transaction behind, which is no reason to wait for ever.
         connection.execute("SET lock_timeout = '20s'")
         connection.execute(f"DROP SCHEMA IF EXISTS {name} CASCADE".encode())
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the matrix of removed guards, also where all is well: it is a result, no by-product."""
+    reports = [*terminalreporter.getreports("passed"), *terminalreporter.getreports("failed")]
+    told = [pair for report in reports for pair in report.user_properties]
+    rows = sorted(str(value) for name, value in told if name == "removed guard")
+    if rows:
+        terminalreporter.section("removed guards")
+        terminalreporter.write_line("\n".join(rows))
