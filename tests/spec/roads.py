@@ -65,7 +65,19 @@ def steps(theorems: tuple[str, ...]) -> str | None:
     return None
 
 
-OF_ANY: dict[str, Road] = {"proofs": proofs}
+def explorer(theorems: tuple[str, ...]) -> str | None:
+    """The laws that the shortest way breaks which the explorer finds."""
+    from unswept.spec.explorer.table.scopes import SCOPES
+    from unswept.spec.explorer.table.search import first_refuted
+
+    refuted = first_refuted(SCOPES, 2, 1)
+    if refuted is None:
+        return None
+    _, found = refuted
+    return ", ".join(dict.fromkeys(offence.law for offence in found.offences))
+
+
+OF_ANY: dict[str, Road] = {"proofs": proofs, "explorer": explorer}
 OF_LEASES: dict[str, Road] = {"small states": states, "traces": traces, "steps": steps}
 """The specification knows leases, no sets."""
 

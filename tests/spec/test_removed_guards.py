@@ -15,7 +15,7 @@ from tests.spec.guards import GUARDS, LEASE_GUARDS, SET_GUARDS, Guard
 from tests.spec.mutants import ROOT, Mutant, mutant
 from unswept.simulations.conformance import NonconformanceError, refute
 
-COLUMNS = ("proofs", "small states", "traces", "steps", "kit")
+COLUMNS = ("proofs", "small states", "traces", "steps", "explorer", "kit")
 NOT_ASKED = "–"
 
 
