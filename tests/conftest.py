@@ -65,10 +65,12 @@ def drop_schema(url: str, name: str) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print the matrix of removed guards, also where all is well: it is a result, no by-product."""
+    """Print each table of which tests have recorded rows, as a property named by the table's head;
+    also where all is well, since such a table is a result and no by-product."""
     reports = [*terminalreporter.getreports("passed"), *terminalreporter.getreports("failed")]
-    told = [pair for report in reports for pair in report.user_properties]
-    rows = sorted(str(value) for name, value in told if name == "removed guard")
-    if rows:
-        terminalreporter.section("removed guards")
-        terminalreporter.write_line("\n".join(rows))
+    told = {(head, str(row)) for report in reports for head, row in report.user_properties}
+    for head in sorted({head for head, _ in told if head.startswith("|")}):
+        terminalreporter.section("what tests have found")
+        terminalreporter.write_line(
+            "\n".join([head, *sorted(row for of, row in told if of == head)])
+        )

@@ -269,8 +269,3 @@ SET_GUARDS: Final = (
 )
 
 GUARDS: Final = (*LEASE_GUARDS, *SET_GUARDS)
-
-
-def named(name: str) -> Guard:
-    (guard,) = (guard for guard in GUARDS if guard.name == name)
-    return guard

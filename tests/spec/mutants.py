@@ -8,7 +8,7 @@ import pickle
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, TypeVar, cast
@@ -31,14 +31,11 @@ class Mutant:
     folder: Path
     guard: Guard
 
-    def judged(self) -> dict[str, str | None]:
-        """What each road of `roads.py` found; None: nothing."""
+    def judged(self, roads: Sequence[str]) -> dict[str, str | None]:
+        """What these roads of `roads.py` found; None: nothing."""
+        asked = json.dumps([roads, self.guard.theorems])
         done = subprocess.run(
-            self._command(self.guard.name),
-            cwd=ROOT,
-            env=self._env(),
-            capture_output=True,
-            text=True,
+            self._command(asked), cwd=ROOT, env=self._env(), capture_output=True, text=True
         )
         assert done.returncode == 0, done.stderr
         found: dict[str, str | None] = json.loads(done.stdout)

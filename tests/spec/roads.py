@@ -1,7 +1,7 @@
 """Judges the core that is imported, road by road: run in a process of its own over a mutant.
 
-`python -c 'from tests.spec.roads import main; main()' GUARD` prints, as JSON, what each road found;
-with `serve` in the place of a guard it is the mutant's pure store behind a pipe.
+`python -c 'from tests.spec.roads import main; main()' '[ROADS, THEOREMS]'` prints, as JSON, what
+each road found; with `serve` instead it is the mutant's pure store behind a pipe.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.spec.guards import LEASE_GUARDS, named
 from unswept.core import lease
 from unswept.core.memory import MemoryStore
 from unswept.spec.agreement import itf
@@ -77,9 +76,13 @@ def explorer(theorems: tuple[str, ...]) -> str | None:
     return ", ".join(dict.fromkeys(offence.law for offence in found.offences))
 
 
-OF_ANY: dict[str, Road] = {"proofs": proofs, "explorer": explorer}
-OF_LEASES: dict[str, Road] = {"small states": states, "traces": traces, "steps": steps}
-"""The specification knows leases, no sets."""
+ROADS: dict[str, Road] = {
+    "proofs": proofs,
+    "small states": states,
+    "traces": traces,
+    "steps": steps,
+    "explorer": explorer,
+}
 
 
 def serve() -> None:
@@ -106,11 +109,10 @@ def serve() -> None:
 
 
 def main() -> None:
-    """Say where the core was imported from, and what each road found."""
+    """Say where the core was imported from, and what each road found that was asked for."""
     if sys.argv[1] == "serve":
         serve()
         return
-    guard = named(sys.argv[1])
-    roads = {**OF_ANY, **(OF_LEASES if guard in LEASE_GUARDS else {})}
-    found = {name: road(guard.theorems) for name, road in roads.items()}
+    roads, theorems = json.loads(sys.argv[1])
+    found = {name: ROADS[name](tuple(theorems)) for name in roads}
     print(json.dumps({"core": lease.__file__, **found}))
