@@ -18,6 +18,7 @@ from rich.table import Table
 
 from unswept.adapters.cli.common import processes, progress_bar
 from unswept.adapters.cli.exit_codes import ExitCode
+from unswept.adapters.cli.keep_record import Keeper
 from unswept.core.checks import check_whole
 from unswept.core.errors import MisuseError
 from unswept.spec.explorer.designs import DESIGNS, REAL, Design, Mix
@@ -80,9 +81,15 @@ def explore(
     check_whole("--limit", limit, 1, 1_000_000_000)
     count = processes(workers)
     console = Console(stderr=as_json)
-    if windows:
-        raise typer.Exit(_compare_windows(design, count, limit, console, as_json))
-    raise typer.Exit(_explore(design, count, limit, console, as_json))
+    keeper = Keeper(
+        "windows" if windows else "explore",
+        f"unswept explore --design {design} --limit {limit}" + " --windows" * windows,
+    )
+    run = _compare_windows if windows else _explore
+    code, result = run(design, count, limit, console, as_json)
+    if design == REAL:
+        keeper.keep(result, whole=limit >= _LIMIT)
+    raise typer.Exit(code)
 
 
 def _in_processes(
@@ -118,16 +125,19 @@ def _without_collector() -> Iterator[None]:
 # Designs ----------------------------------------------------------------------------------------
 
 
-def _explore(design: str, workers: int, limit: int, console: Console, as_json: bool) -> ExitCode:
+def _explore(
+    design: str, workers: int, limit: int, console: Console, as_json: bool
+) -> tuple[ExitCode, dict[str, Any]]:
     tasks = _tasks(design, limit)
     began = time.monotonic()
     done = _in_processes(_searched, tasks, workers, console, "searches")
     code = _exit_code(done, design)
+    result = _as_json(done, design, code)
     if as_json:
-        print(json.dumps(_as_json(done, design, code), indent=2))
+        print(json.dumps(result, indent=2))
     else:
         _print(console, done, design, code, time.monotonic() - began)
-    return code
+    return code, result
 
 
 def _tasks(name: str, limit: int) -> list[Task]:
@@ -259,7 +269,7 @@ class _WindowTask:
 
 def _compare_windows(
     design: str, workers: int, limit: int, console: Console, as_json: bool
-) -> ExitCode:
+) -> tuple[ExitCode, dict[str, Any]]:
     if design != REAL:
         raise MisuseError(f"--windows has designs of its own, so --design {design} says nothing")
     # The largest first, so that the processes end together.
@@ -267,11 +277,12 @@ def _compare_windows(
     began = time.monotonic()
     done = _in_processes(_bracketed, tasks, workers, console, "windows")[::-1]
     code = _windows_verdict(done)
+    result = _windows_as_json(done, code)
     if as_json:
-        print(json.dumps(_windows_as_json(done, code), indent=2))
+        print(json.dumps(result, indent=2))
     else:
         _print_windows(console, done, code, time.monotonic() - began)
-    return code
+    return code, result
 
 
 def _bracketed(task: _WindowTask) -> Bracket:

@@ -39,7 +39,8 @@ ONE = {Fault.KILL, Fault.STOP, Fault.PAUSE, Fault.TERM, Fault.BLOCK}
 
 
 def test_on_sqlite_no_heartbeated_job_is_swept(tmp_path: Path) -> None:
-    """Gateways are killed, stopped, drained and blocked, and the file is locked."""
+    """Gateways are killed, stopped, drained and blocked, and the file is locked: what the laws
+    promise of a store holds of it. (L1, L2, L4, L5, L12, L12a, L13, L14)"""
     url = f"sqlite:{tmp_path / 'jobs.db'}"
     report = run(Settings(url, MINUTES, seed=SEED))
     check(report, {*ONE, Fault.LOCK})
@@ -50,7 +51,7 @@ def test_on_sqlite_no_heartbeated_job_is_swept(tmp_path: Path) -> None:
 
 def test_on_postgres_no_heartbeated_job_is_swept() -> None:
     """Gateways are killed, stopped, drained, blocked and cut off, and the server crashes and comes
-    back after longer than a lease."""
+    back after longer than a lease. (L1, L2, L4, L5, L12, L12a, L13, L14)"""
     # What was acknowledged must survive the crash, as it does where nobody has asked otherwise.
     with running({"synchronous_commit": "on"}) as server:
 

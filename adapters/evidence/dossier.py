@@ -1,0 +1,158 @@
+"""Puts it together: what each road says of each law, what is refuted, and what is a hole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from attrs import frozen
+
+from unswept.adapters.evidence.declared import DECLARED
+from unswept.adapters.evidence.naming import SAYS, TITLE, tests
+from unswept.adapters.evidence.places import Place, places
+from unswept.adapters.evidence.records import Record, read_all
+from unswept.adapters.evidence.roads import ROADS, Road
+from unswept.adapters.evidence.verdicts import Kind, Verdict, together
+from unswept.adapters.version import version
+from unswept.spec.laws import LAWS, Law
+
+_REFUTED = 1
+"""The exit code of a command that found a law broken."""
+
+
+@frozen
+class Entry:
+    """What one road says of one law."""
+
+    road: str
+    """Its title."""
+    verdict: Verdict
+
+
+@frozen
+class Chapter:
+    """All that stands behind one law."""
+
+    law: Law
+    places: tuple[Place, ...]
+    entries: tuple[Entry, ...]
+    """One for each road, in their order."""
+
+
+@frozen
+class Dossier:
+    """All that a page says."""
+
+    version: str
+    records: tuple[Record, ...]
+    stale: frozenset[str]
+    """Records, by stem, that are of other sources than these."""
+    chapters: tuple[Chapter, ...]
+    refuted: tuple[str, ...]
+    """What broke, in sentences."""
+    holes: tuple[str, ...]
+    """What is neither shown nor declared, in sentences."""
+    undetermined: bool
+    """Was something tried and not found out?"""
+
+    @property
+    def roads(self) -> tuple[tuple[str, str], ...]:
+        """The title of each road, and what it does."""
+        return (*((road.title, road.says) for road in ROADS), (TITLE, SAYS))
+
+
+def dossier(folder: Path) -> Dossier:
+    """What the records in this folder come to, for the sources that are installed."""
+    records = tuple(read_all(folder)) if folder.is_dir() else ()
+    changed = {record.stem: record.changed() for record in records}
+    where = places()
+    chapters = tuple(
+        Chapter(law, where.get(law.id, ()), tuple(_entries(law.id, records, changed)))
+        for law in LAWS
+    )
+    fresh = [record for record in records if not changed[record.stem]]
+    return Dossier(
+        version=version(),
+        records=records,
+        stale=frozenset(stem for stem, parts in changed.items() if parts),
+        chapters=chapters,
+        refuted=(*_refuted(chapters), *_broken_runs(fresh)),
+        holes=(*_holes(chapters), *_short_runs(fresh)),
+        undetermined=any(
+            entry.verdict.kind is Kind.UNDETERMINED
+            for chapter in chapters
+            for entry in chapter.entries
+        ),
+    )
+
+
+def _entries(
+    law: str, records: Sequence[Record], changed: dict[str, tuple[str, ...]]
+) -> Iterator[Entry]:
+    for road in ROADS:
+        mine = [record for record in records if record.name in road.records]
+        yield Entry(road.title, _said(road, law, mine, changed))
+    yield Entry(TITLE, tests(law))
+
+
+def _said(
+    road: Road, law: str, records: Sequence[Record], changed: dict[str, tuple[str, ...]]
+) -> Verdict:
+    """A record of other sources would speak of this law if a fresh one of its kind would."""
+    verdicts = []
+    for record in records:
+        verdict = road.judge(record, law)
+        if verdict is None:
+            continue
+        parts = changed[record.stem]
+        if parts and verdict.kind is not Kind.NOT_JUDGED:
+            verdict = Verdict(Kind.STALE, f"since {record.command}: {', '.join(parts)} changed")
+        verdicts.append(verdict)
+    found = together(verdicts)
+    if found is not None:
+        return found
+    reason = DECLARED.get(road.id, {}).get(law)
+    if reason is not None:
+        return Verdict(Kind.NOT_JUDGED, reason)
+    if not records:
+        kind = Kind.HOLE if road.owed else Kind.NOT_RUN
+        return Verdict(kind, f"no record of {road.command}")
+    if not road.owed:
+        return Verdict(Kind.NOT_JUDGED, f"{road.command} does not speak of it")
+    return Verdict(Kind.HOLE, f"{road.command} did not put it to the test")
+
+
+def _refuted(chapters: Sequence[Chapter]) -> Iterator[str]:
+    for chapter in chapters:
+        for entry in chapter.entries:
+            if entry.verdict.kind is Kind.REFUTED:
+                yield f"{chapter.law.id}, {entry.road}: {entry.verdict.said}"
+
+
+def _broken_runs(fresh: Sequence[Record]) -> Iterator[str]:
+    """Also what is of no law, such as a reply that differs from the pure store's."""
+    for record in fresh:
+        if record.exit_code == _REFUTED:
+            yield f"{record.command} ended with exit code {_REFUTED}"
+
+
+def _holes(chapters: Sequence[Chapter]) -> Iterator[str]:
+    """One sentence for all laws of which one road says the same."""
+    alike: dict[tuple[str, Verdict], list[str]] = {}
+    for chapter in chapters:
+        for entry in chapter.entries:
+            if entry.verdict.is_hole:
+                told = Verdict(entry.verdict.kind, entry.verdict.said)
+                alike.setdefault((entry.road, told), []).append(chapter.law.id)
+    for (road, verdict), laws in alike.items():
+        yield f"{road}: {verdict} for {', '.join(laws)}"
+
+
+def _short_runs(fresh: Sequence[Record]) -> Iterator[str]:
+    """A run that fell short as a whole, whatever it says of each law."""
+    for record in fresh:
+        if record.exit_code > _REFUTED:
+            found = record.result
+            owed = [*found.get("never", ()), *found.get("short", ())]
+            told = f": never {'; '.join(dict.fromkeys(map(str, owed)))}" if owed else ""
+            yield f"{record.command} ended {found['verdict'].replace('_', ' ')}{told}"
