@@ -14,6 +14,7 @@ from unswept.adapters.evidence.records import Record, read_all
 from unswept.adapters.evidence.roads import ROADS, Road
 from unswept.adapters.evidence.verdicts import Kind, Verdict, together
 from unswept.adapters.version import version
+from unswept.core.errors import MisuseError
 from unswept.spec.laws import LAWS, Law
 
 _REFUTED = 1
@@ -101,13 +102,18 @@ def _said(
     """A record of other sources would speak of this law if a fresh one of its kind would."""
     verdicts = []
     for record in records:
-        verdict = road.judge(record, law)
-        if verdict is None:
-            continue
         parts = changed[record.stem]
-        if parts and verdict.kind is not Kind.NOT_JUDGED:
-            verdict = Verdict(Kind.STALE, f"since {record.command}: {', '.join(parts)} changed")
-        verdicts.append(verdict)
+        stale = Verdict(Kind.STALE, f"since {record.command}: {', '.join(parts)} changed")
+        try:
+            verdict = road.judge(record, law)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            if not parts:
+                raise MisuseError(f"{record.stem}.json is damaged: {error!r}") from None
+            verdict = stale  # of a version that said it otherwise
+        if verdict is not None and parts and verdict.kind is not Kind.NOT_JUDGED:
+            verdict = stale
+        if verdict is not None:
+            verdicts.append(verdict)
     found = together(verdicts)
     if found is not None:
         return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -11,8 +11,9 @@ from attrs import frozen
 
 from unswept.adapters.evidence.promises import LAWS_OF
 from unswept.adapters.evidence.records import Record
-from unswept.adapters.evidence.verdicts import Kind, Row, Verdict, counted
+from unswept.adapters.evidence.verdicts import Kind, Row, Verdict, counted, together
 from unswept.simulations.profiles import named
+from unswept.spec.explorer.designs import DESIGNS
 
 Judge = Callable[[Record, str], Verdict | None]
 """What a fresh record says of the law of this id; None: it does not speak of it."""
@@ -93,25 +94,58 @@ def _twins(record: Record, law: str) -> Verdict | None:
 # Explorer ---------------------------------------------------------------------------------------
 
 _SEARCHED_LAW: Final = "L12"
-"""What a search is after that names no law: the sweep of a live job."""
+"""What the searches of hearts and sweeper are after: the sweep of a live job."""
+_SEARCH: Final = ("world", "verdict", "states", "transitions", "depth")
 
 
 def _explorer(record: Record, law: str) -> Verdict | None:
     if record.name == "windows":
         return _windows(record) if law == _SEARCHED_LAW else None
-    own = [each for each in record.result["searches"] if each["design"] == record.result["design"]]
-    refuted = [
-        each
-        for each in own
-        if each["verdict"] == "refuted" and each.get("law", _SEARCHED_LAW) == law
-    ]
-    judged = _judged(record.result, own, law)
-    if not refuted and not (record.whole and judged):
+    parts = (_hearts(record.result, law), _table(record.result, law))
+    found = together(part for part in parts if part is not None)
+    if found is None or not (record.whole or found.kind is Kind.REFUTED):
         return None
+    return found
+
+
+def _hearts(result: Mapping[str, Any], law: str) -> Verdict | None:
+    """Two instances and one job: every state is one in which no live job was swept."""
+    own = [each for each in result["searches"] if each["design"] == result["design"]]
+    if law != _SEARCHED_LAW or not own:
+        return None
+    broken = [each for each in own if each["verdict"] == "refuted"]
+    why = f"{broken[0]['mix']}: {len(broken[0]['trace'])} events" if broken else None
+    return _searched([(each["mix"], each) for each in own], why, None)
+
+
+def _table(result: Mapping[str, Any], law: str) -> Verdict | None:
+    """Several instances and jobs on the pure store: every step is judged by the law."""
+    table = result.get("table", {})
+    own = [each for each in table.get("searches", ()) if each["design"] == result["design"]]
+    judged = table.get("judged", {}).get(law, 0)
+    offences = [
+        offence
+        for each in own
+        for offence in each.get("offences", ())
+        if offence.partition(":")[0] == law
+    ]
+    if not judged and not offences:
+        return None
+    named_ = [
+        (f"{each['scope']}, {each['instances']} instances, {counted(each['leases'], 'job')}", each)
+        for each in own
+    ]
+    return _searched(named_, offences[0] if offences else None, judged)
+
+
+def _searched(
+    own: list[tuple[str, Mapping[str, Any]]], broken: str | None, judged: int | None
+) -> Verdict:
+    """What searches come to for one law; one that ended at another law says nothing of this."""
     rows = tuple(
         Row(
             (
-                each["mix"],
+                name,
                 each["verdict"],
                 f"{each['states']:,}",
                 f"{each['transitions']:,}",
@@ -119,26 +153,18 @@ def _explorer(record: Record, law: str) -> Verdict | None:
             ),
             each["seconds"],
         )
-        for each in own
+        for name, each in own
     )
-    headings = ("what may go wrong", "verdict", "states", "transitions", "depth")
-    if refuted:
-        said = f"{refuted[0]['mix']}: {len(refuted[0]['trace'])} events"
-        return Verdict(Kind.REFUTED, said, headings, rows)
-    given_up = [each for each in own if each["verdict"] == "undetermined"]
-    if given_up:
-        said = f"given up after {counted(given_up[0]['states'], 'state')}: {given_up[0]['mix']}"
-        return Verdict(Kind.UNDETERMINED, said, headings, rows)
-    states = sum(each["states"] for each in own)
-    said = f"{counted(states, 'state')}, judged {counted(judged, 'time')}"
-    return Verdict(Kind.EXHAUSTED, said, headings, rows)
-
-
-def _judged(result: Mapping[str, Any], own: Iterable[Mapping[str, Any]], law: str) -> int:
-    """How often the law was judged; every state of a search without counts is one for its law."""
-    if "judged" in result:
-        return int(result["judged"].get(law, 0))
-    return sum(each["states"] for each in own) if law == _SEARCHED_LAW else 0
+    ended = [(name, each) for name, each in own if each["verdict"] != "exhausted"]
+    if broken is not None:
+        return Verdict(Kind.REFUTED, broken, _SEARCH, rows)
+    if ended:
+        name, each = ended[0]
+        said = f"{name}: {each['verdict']} after {counted(each['states'], 'state')}"
+        return Verdict(Kind.UNDETERMINED, said, _SEARCH, rows)
+    said = counted(sum(each["states"] for _, each in own), "state")
+    times = "" if judged is None else f", judged {counted(judged, 'time')}"
+    return Verdict(Kind.EXHAUSTED, f"{said} in {counted(len(own), 'world')}{times}", _SEARCH, rows)
 
 
 def _windows(record: Record) -> Verdict | None:
@@ -183,16 +209,40 @@ def _simulator(record: Record, law: str) -> Verdict | None:
     return Verdict(Kind.SURVIVED, f"{said}, judged {counted(judged, 'time')}", headings, (row,))
 
 
+# Broken designs ---------------------------------------------------------------------------------
+
+
 def _designs(record: Record, law: str) -> Verdict | None:
-    """Where both a campaign and `mutants` tried a design, each says what it found."""
-    mine = [each for each in record.result["designs"] if each["law"] == law]
+    """Where several runs tried a design, each says what it found."""
+    tried = _of_explorer(record.result) if record.name == "explore" else _of_simulator(record)
+    mine = tuple(Row(cells) for broken, cells in tried if broken == law)
     if not mine or not record.whole:
         return None
-    rows = tuple(
-        Row((each["design"], each["sentence"], str(each["seed"]), each["offence"])) for each in mine
-    )
-    headings = ("design", "what it does", "seed", "how it fails")
-    return Verdict(Kind.CAUGHT, counted(len(mine), "broken design"), headings, rows)
+    headings = ("design", "what it does", "shown by", "how it fails")
+    said = f"{counted(len(mine), 'broken design')}, by {record.name}"
+    return Verdict(Kind.CAUGHT, said, headings, mine)
+
+
+def _of_simulator(record: Record) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The law that caught a design, and the cells of its row."""
+    for each in record.result["designs"]:
+        if each["law"] is not None:
+            shown = f"seed {each['seed']}"
+            yield each["law"], (each["design"], each["sentence"], shown, each["offence"])
+
+
+def _of_explorer(result: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    for each in result["searches"]:
+        if each["design"] != result["design"] and each["verdict"] == "refuted":
+            shown = f"{len(each['trace'])} events"
+            says = DESIGNS[each["design"]].sentence if each["design"] in DESIGNS else ""
+            yield _SEARCHED_LAW, (each["design"], says, shown, "a live job is swept")
+    for each in result.get("table", {}).get("searches", ()):
+        if each["design"] != result["design"]:
+            for offence in each.get("offences", ()):
+                law, _, said = offence.partition(": ")
+                shown = f"{len(each['trace'])} events"
+                yield law, (each["design"], "", shown, said)
 
 
 # Real runs --------------------------------------------------------------------------------------
@@ -283,7 +333,7 @@ ROADS: Final = (
         "Broken designs",
         "Designs that are broken on purpose, each run until a law catches it: a law that catches "
         "nothing has shown nothing.",
-        ("simulate", "mutants"),
+        ("simulate", "mutants", "explore"),
         True,
         "unswept simulate",
         _designs,
