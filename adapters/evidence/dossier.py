@@ -124,7 +124,7 @@ def _said(
         kind = Kind.HOLE if road.owed else Kind.NOT_RUN
         return Verdict(kind, f"no record of {road.command}")
     if not road.owed:
-        return Verdict(Kind.NOT_JUDGED, f"{road.command} does not speak of it")
+        return Verdict(Kind.NOT_JUDGED, "none of its records speaks of it")
     return Verdict(Kind.HOLE, f"{road.command} did not put it to the test")
 
 

@@ -14,10 +14,12 @@ from unswept.adapters.evidence.limits import NOT_MEANT
 from unswept.adapters.evidence.verdicts import HOLES, Kind, Verdict
 from unswept.adapters.evidence.words import brief, headline, made_by, parts_of, record_of
 from unswept.adapters.report import assets
-from unswept.adapters.report.tables import row, table
 from unswept.simulations.scenarios.catalogue import SCENARIOS
 
 _SHOWN: Final = frozenset({Kind.PROVED, Kind.EXHAUSTED, Kind.SURVIVED, Kind.CAUGHT, Kind.NAMED})
+_NUMBER: Final = re.compile(r"[\d,]+(\.\d+)?")
+_LONG: Final = 24
+"""Letters."""
 _FEW: Final = 3
 """So many rows stand open; more are folded away."""
 
@@ -33,7 +35,6 @@ def page(told: Dossier) -> str:
         script=script,
         verdict=_verdict(told),
         sections="\n".join(_sections(told)),
-        made_by=escape(made_by(told)),
     )
 
 
@@ -51,7 +52,8 @@ def _verdict(told: Dossier) -> str:
     listed = f'<ul class="faults">{found}</ul>' if found else ""
     return (
         f'<div class="verdict {kind}"><span class="pill">{pill}</span>'
-        f"<h1>{escape(headline(told))}</h1>{listed}</div>"
+        f"<h1>{escape(headline(told))}</h1>{listed}"
+        f'<p class="muted">{escape(made_by(told))}</p></div>'
     )
 
 
@@ -174,10 +176,35 @@ def _records(told: Dossier) -> str:
 
 
 def _table(caption: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    made = [row(tuple(map(_cell, each))) for each in rows]
-    return table(caption, tuple(headings), made)
+    """Roles are spelt out, and each cell bears its heading: on a phone its row is a block."""
+    listed = [tuple(each) for each in rows]
+    if not listed:
+        return '<p class="muted">None.</p>'
+    counts = [all(map(_NUMBER.fullmatch, column)) for column in zip(*listed, strict=True)]
+    head = "".join(
+        f'<th scope="col" role="columnheader"{_class(count)}>{escape(name)}</th>'
+        for name, count in zip(headings, counts, strict=True)
+    )
+    body = "".join(_row(headings, counts, each) for each in listed)
+    return (
+        f'<div class="table"><table class="found" role="table" aria-label="{escape(caption)}">'
+        f'<thead role="rowgroup"><tr role="row">{head}</tr></thead>'
+        f'<tbody role="rowgroup">{body}</tbody></table></div>'
+    )
 
 
-def _cell(words: str) -> str | int:
-    """Counts stand to the right."""
-    return int(words.replace(",", "")) if re.fullmatch(r"\d{1,3}(,\d{3})*", words) else words
+def _row(headings: Sequence[str], counts: Sequence[bool], cells: Sequence[str]) -> str:
+    first, *others = (
+        f'role="{role}" data-head="{escape(heading)}"{_class(count, words)}>{escape(words)}'
+        for role, heading, count, words in zip(
+            ("rowheader", *("cell" for _ in cells[1:])), headings, counts, cells, strict=True
+        )
+    )
+    rest = "".join(f"<td {each}</td>" for each in others)
+    return f'<tr role="row"><th scope="row" {first}</th>{rest}</tr>'
+
+
+def _class(count: bool, words: str = "") -> str:
+    """Counts stand to the right; what is long may be broken."""
+    kind = "number" if count else "words" if len(words) > _LONG else ""
+    return f' class="{kind}"' if kind else ""

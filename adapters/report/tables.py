@@ -29,55 +29,55 @@ def laws(checked: Mapping[str, int], broken: str | None) -> str:
         if law.judges is Judges.CODE:
             continue
         said = "broken" if law.id == broken else None
-        rows.append(row((law.id, checked.get(law.id, 0), law.sentence), law.id == broken, said))
-    return table("Laws", ("law", "judged", "what it says"), rows)
+        rows.append(_row((law.id, checked.get(law.id, 0), law.sentence), law.id == broken, said))
+    return _table("Laws", ("law", "judged", "what it says"), rows)
 
 
 def faults(counts: Mapping[str, int]) -> str:
     """What befell the run."""
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     rows = [
-        row((name, count, FAULTS[name].story if name in FAULTS else ""))
+        _row((name, count, FAULTS[name].story if name in FAULTS else ""))
         for name, count in ordered
         if count
     ]
-    return table("Faults", ("fault", "times", "what it is"), rows)
+    return _table("Faults", ("fault", "times", "what it is"), rows)
 
 
 def marks(counts: Mapping[str, int]) -> str:
     """What must sometimes happen: what did in this run, and what did not."""
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    happened = table(
+    table = _table(
         "What must sometimes happen",
         ("what", "times"),
-        [row((name, count)) for name, count in ordered if count],
+        [_row((name, count)) for name, count in ordered if count],
         kind="sentences",
     )
     never = [mark.value for mark in Mark if not counts.get(mark.value)]
     listed = "".join(f"<li>{escape(name)}</li>" for name in never)
     return (
-        f"{happened}<details><summary>{len(never)} that did not happen in this run; a campaign "
-        f"owes them, not every run</summary><ul>{listed}</ul></details>"
+        f"{table}<details><summary>{len(never)} that did not happen in this run; a campaign owes "
+        f"them, not every run</summary><ul>{listed}</ul></details>"
     )
 
 
 def runs(listed: Iterable[Listed], shown: int) -> str:
     """The runs that lie in one folder."""
     rows = [
-        row(
+        _row(
             (f"seed {each.seed}", each.law or "held", each.file.name),
             each.law is not None,
             "shown here" if each.seed == shown else None,
         )
         for each in listed
     ]
-    return table("Runs in this folder", ("seed", "broken law", "trace"), rows)
+    return _table("Runs in this folder", ("seed", "broken law", "trace"), rows)
 
 
 def designs(campaign: Mapping[str, Any]) -> str:
     """Which law caught which design, with which seed."""
     rows = [
-        row(
+        _row(
             (
                 found["design"],
                 found["law"] or "nothing",
@@ -92,7 +92,7 @@ def designs(campaign: Mapping[str, Any]) -> str:
     verdict = "held" if campaign["violation"] is None else campaign["violation"]["law"]
     head = (own, verdict, f"seeds 1 to {campaign['seeds']}", "The design of this campaign.")
     headings = ("design", "caught by", "shown by", "what it does, and how it fails")
-    return table("Designs under test", headings, [row(head), *rows])
+    return _table("Designs under test", headings, [_row(head), *rows])
 
 
 def headline(cells: Iterable[Mapping[str, Any]]) -> str:
@@ -102,15 +102,14 @@ def headline(cells: Iterable[Mapping[str, Any]]) -> str:
         swept[cell["design"]][cell["profile"]] = cell["heartbeated_jobs_swept"]
     profiles = list(dict.fromkeys(profile for found in swept.values() for profile in found))
     rows = [
-        row((design, *(found.get(profile) for profile in profiles)), any(found.values()))
+        _row((design, *(found.get(profile) for profile in profiles)), any(found.values()))
         for design, found in swept.items()
     ]
     headings = ("design", *(f"under {profile}" for profile in profiles))
-    return table("Heartbeated jobs swept", headings, rows, frozenset(headings[1:]))
+    return _table("Heartbeated jobs swept", headings, rows, frozenset(headings[1:]))
 
 
-def row(cells: tuple[Cell, ...], marked: bool = False, badge: str | None = None) -> str:
-    """One row; a marked one is what the reader looks for first."""
+def _row(cells: tuple[Cell, ...], marked: bool = False, badge: str | None = None) -> str:
     first, *rest = cells
     kind = "bad" if marked else "good"
     said = f' <span class="badge {kind}">{escape(badge)}</span>' if badge else ""
@@ -130,14 +129,13 @@ def _kind(words: str) -> str:
     return ' class="words"' if len(words) > _SHORT else ""
 
 
-def table(
+def _table(
     caption: str,
     headings: tuple[str, ...],
     rows: list[str],
     numbers: frozenset[str] = frozenset({"judged", "times"}),
     kind: str = "names",
 ) -> str:
-    """A table of such rows; `numbers` are the headings of columns that are counts."""
     if not rows:
         return '<p class="muted">None.</p>'
     head = "".join(
