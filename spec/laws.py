@@ -208,6 +208,18 @@ def _l4(step: Step) -> str | None:
     return None
 
 
+def _l4_never(step: Step) -> str | None:
+    for before, after in step.rows:
+        if before is None or after is None or before.lease.requeue is not RequeueRule.NEVER:
+            continue
+        cmd = step.command
+        back = after.lease.status is Status.QUEUED and after.lease.epoch > before.lease.epoch
+        forced = isinstance(cmd, c.Requeue) and cmd.force
+        if (back or isinstance(cmd, (c.Release, c.Requeue))) and not forced:
+            return f"{after.id} may not be requeued, and was let go by {type(cmd).__name__}"
+    return None
+
+
 def _by_policy(step: Step, orphan: Job) -> bool:
     """Was it orphaned in this very step, by a sweep that its policy bids go on?"""
     was = step.before(orphan.id)
@@ -646,9 +658,10 @@ LAWS: Final[tuple[Law, ...]] = (
     Law(
         "L4",
         "Until its eviction a terminal job never changes; orphaned changes only by heal, requeue, "
-        "settlement or cancel, or in the very sweep by the job's policy.",
+        "settlement or cancel, or in the very sweep by the job's policy; a job that may not be "
+        "requeued is released by nobody, and requeued by force alone.",
         Judges.STEP,
-        _l4,
+        lambda step: _l4(step) or _l4_never(step),
     ),
     Law(
         "L5",

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
+from functools import partial
 from multiprocessing import get_context
 from typing import Annotated, Any, TypeVar
 
@@ -18,6 +19,18 @@ from rich.table import Table
 
 from unswept.adapters.cli.common import processes, progress_bar
 from unswept.adapters.cli.exit_codes import ExitCode
+from unswept.adapters.cli.explore_table import (
+    Bounds,
+    TableSearched,
+    TableTask,
+    exit_code,
+    laws_broken,
+    print_table,
+    run,
+    table_tasks,
+    verdicts,
+)
+from unswept.adapters.cli.explore_table import as_json as as_json_of_table
 from unswept.adapters.cli.keep_record import Keeper
 from unswept.core.checks import check_whole
 from unswept.core.errors import MisuseError
@@ -26,10 +39,13 @@ from unswept.spec.explorer.model import Model
 from unswept.spec.explorer.scope import NOT_SEARCHED, SEARCHED
 from unswept.spec.explorer.search import Search, search
 from unswept.spec.explorer.story import legend, sentences, timeline
+from unswept.spec.explorer.table.designs import TABLE_DESIGNS
 from unswept.spec.explorer.windows import CASES, Bracket, Case, bracket
 
 S = TypeVar("S")
 T = TypeVar("T")
+Keep = Callable[[dict[str, Any]], None]
+"""Keeps what the command came to, for the evidence page."""
 
 _LIMIT = 1_000_000
 
@@ -60,6 +76,18 @@ def explore(
         int, typer.Option(help="States after which a search is given up; that is no pass.")
     ] = _LIMIT,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    instances: Annotated[
+        int | None, typer.Option(help="Search the table only, with so many instances.")
+    ] = None,
+    leases: Annotated[
+        int | None, typer.Option(help="Search the table only, with so many jobs.")
+    ] = None,
+    depth: Annotated[
+        int | None, typer.Option(help="Search the table only, so many steps deep; else to its end.")
+    ] = None,
+    alone: Annotated[
+        bool, typer.Option("--alone", help="Search the real design without the broken ones.")
+    ] = False,
     windows: Annotated[
         bool,
         typer.Option(
@@ -81,15 +109,39 @@ def explore(
     check_whole("--limit", limit, 1, 1_000_000_000)
     count = processes(workers)
     console = Console(stderr=as_json)
-    keeper = Keeper(
-        "windows" if windows else "explore",
-        f"unswept explore --design {design} --limit {limit}" + " --windows" * windows,
-    )
-    run = _compare_windows if windows else _explore
-    code, result = run(design, count, limit, console, as_json)
-    if design == REAL:
-        keeper.keep(result, whole=limit >= _LIMIT)
-    raise typer.Exit(code)
+    if windows:
+        keeper = Keeper("windows", f"unswept explore --windows --limit {limit}")
+        keep: Keep = partial(keeper.keep, whole=limit >= _LIMIT)
+        raise typer.Exit(_compare_windows(design, count, limit, console, as_json, keep))
+    bounds = _bounds(instances, leases, depth, limit)
+    only_table = (instances, leases, depth) != (None, None, None) or design in TABLE_DESIGNS
+    hearts = [] if only_table else _tasks(design, limit, alone)
+    table = [] if design in DESIGNS and design != REAL else table_tasks(design, bounds, alone)
+    keep = _keep(design, bounds, only_table, alone)
+    raise typer.Exit(_explore(design, hearts, table, bounds, count, console, as_json, keep))
+
+
+def _keep(design: str, bounds: Bounds, only_table: bool, alone: bool) -> Keep:
+    """What becomes of the result: a broken design is to be refuted, which is no evidence."""
+    words = f"unswept explore --limit {bounds.limit}" + " --alone" * alone
+    of = ""
+    if only_table:
+        words += f" --instances {bounds.instances} --leases {bounds.jobs}"
+        words += "" if bounds.depth is None else f" --depth {bounds.depth}"
+        of = f"table {bounds.instances} x {bounds.jobs}"
+    keeper = Keeper("explore", words, of)
+    if design != REAL:
+        return lambda _: None
+    return partial(keeper.keep, whole=bounds.depth is None and bounds.limit >= _LIMIT)
+
+
+def _bounds(instances: int | None, leases: int | None, depth: int | None, limit: int) -> Bounds:
+    for name, value in (("--instances", instances), ("--leases", leases)):
+        if value is not None:
+            check_whole(name, value, 1, 6)
+    if depth is not None:
+        check_whole("--depth", depth, 1, 1_000)
+    return Bounds(instances or 2, leases or 1, depth, limit)
 
 
 def _in_processes(
@@ -126,59 +178,77 @@ def _without_collector() -> Iterator[None]:
 
 
 def _explore(
-    design: str, workers: int, limit: int, console: Console, as_json: bool
-) -> tuple[ExitCode, dict[str, Any]]:
-    tasks = _tasks(design, limit)
+    design: str,
+    hearts: list[Task],
+    table: list[TableTask],
+    bounds: Bounds,
+    workers: int,
+    console: Console,
+    as_json: bool,
+    keep: Keep,
+) -> ExitCode:
     began = time.monotonic()
-    done = _in_processes(_searched, tasks, workers, console, "searches")
-    code = _exit_code(done, design)
-    result = _as_json(done, design, code)
+    every: list[Task | TableTask] = [*hearts, *table]
+    ended = _in_processes(_searched, every, workers, console, "searches")
+    done = [each for each in ended if isinstance(each, Explored)]
+    of_table = [each for each in ended if isinstance(each, TableSearched)]
+    code = _exit_code(done, of_table, design)
+    result = _as_json(done, of_table, bounds, design, code)
+    keep(result)
     if as_json:
         print(json.dumps(result, indent=2))
     else:
-        _print(console, done, design, code, time.monotonic() - began)
-    return code, result
+        _print(console, done, of_table, design, code, time.monotonic() - began)
+    return code
 
 
-def _tasks(name: str, limit: int) -> list[Task]:
+def _tasks(name: str, limit: int, alone: bool) -> list[Task]:
     if name not in DESIGNS:
-        raise MisuseError(f"--design must be one of {', '.join(DESIGNS)}, got {name}")
+        known = ", ".join((*DESIGNS, *TABLE_DESIGNS))
+        raise MisuseError(f"--design must be one of {known}, got {name}")
     chosen = DESIGNS[name]
-    designs = DESIGNS.values() if chosen.sound else (chosen,)
+    designs = DESIGNS.values() if chosen.sound and not alone else (chosen,)
     return [Task(design, mix, limit) for design in designs for mix in design.mixes]
 
 
-def _searched(task: Task) -> Explored:
+def _searched(task: Task | TableTask) -> Explored | TableSearched:
     with _without_collector():
+        if isinstance(task, TableTask):
+            return run(task)
         return Explored(task, search(Model(task.design, task.mix), task.limit))
 
 
-def _exit_code(done: list[Explored], design: str) -> ExitCode:
-    """The chosen design decides; the broken ones beside the real one must all be refuted."""
+def _exit_code(done: list[Explored], of_table: list[TableSearched], design: str) -> ExitCode:
     own = [each.found.verdict for each in done if each.task.design.name == design]
     others = [each.found.verdict for each in done if each.task.design.name != design]
-    if "refuted" in own:
-        return ExitCode.REFUTED
-    if "undetermined" in own + others:
-        return ExitCode.UNDETERMINED
-    return ExitCode.COVERAGE_SHORT if "exhausted" in others else ExitCode.HELD
+    own_table, other_table = verdicts(of_table, design)
+    return exit_code(own + own_table, others + other_table)
 
 
 def _print(
-    console: Console, done: list[Explored], design: str, code: ExitCode, elapsed: float
+    console: Console,
+    done: list[Explored],
+    of_table: list[TableSearched],
+    design: str,
+    code: ExitCode,
+    elapsed: float,
 ) -> None:
-    console.print(_table(done), highlight=False)
+    if done:
+        console.print(_table(done), highlight=False)
     refuted = next(
         (each for each in done if each.found.refuted and each.task.design.name == design), None
     )
     if refuted is not None:
         _print_counterexample(console, refuted)
+    if of_table:
+        print_table(console, of_table, design)
     for heading, sayings in (("Searched", SEARCHED), ("Not searched", NOT_SEARCHED)):
         console.print(f"\n[bold]{heading}[/bold]")
         for saying in sayings:
             console.print(f"- {saying}", highlight=False, markup=False)
-    states = sum(each.found.states for each in done)
-    transitions = sum(each.found.transitions for each in done)
+    every: list[Explored | TableSearched] = [*done, *of_table]
+    states = sum(each.found.states for each in every)
+    transitions = sum(each.found.transitions for each in every)
     console.print(
         f"\n{states} states, {transitions} transitions, {states / max(elapsed, 0.001):.0f} "
         f"states/s, in {elapsed:.1f} s",
@@ -188,8 +258,8 @@ def _print(
 
 
 _SAID = {
-    ExitCode.HELD: "No schedule sweeps the live job; every broken design was refuted.",
-    ExitCode.REFUTED: "A schedule sweeps the live job.",
+    ExitCode.HELD: "No schedule breaks a law; every broken design was refuted.",
+    ExitCode.REFUTED: "A schedule breaks a law.",
     ExitCode.UNDETERMINED: "A search was given up before it had seen every state; that is no pass.",
     ExitCode.COVERAGE_SHORT: "A design that is broken was not refuted: this search is blind to it.",
 }
@@ -232,7 +302,13 @@ def _print_counterexample(console: Console, refuted: Explored) -> None:
             console.print(f"  {line}", highlight=False, markup=False, soft_wrap=True)
 
 
-def _as_json(done: list[Explored], design: str, code: ExitCode) -> dict[str, Any]:
+def _as_json(
+    done: list[Explored],
+    of_table: list[TableSearched],
+    bounds: Bounds,
+    design: str,
+    code: ExitCode,
+) -> dict[str, Any]:
     return {
         "verdict": code.name.lower(),
         "exit_code": int(code),
@@ -253,6 +329,8 @@ def _as_json(done: list[Explored], design: str, code: ExitCode) -> dict[str, Any
             }
             for each in done
         ],
+        "laws_broken": laws_broken(of_table, design),
+        "table": as_json_of_table(of_table, bounds),
         "searched": SEARCHED,
         "not_searched": NOT_SEARCHED,
     }
@@ -268,8 +346,8 @@ class _WindowTask:
 
 
 def _compare_windows(
-    design: str, workers: int, limit: int, console: Console, as_json: bool
-) -> tuple[ExitCode, dict[str, Any]]:
+    design: str, workers: int, limit: int, console: Console, as_json: bool, keep: Keep
+) -> ExitCode:
     if design != REAL:
         raise MisuseError(f"--windows has designs of its own, so --design {design} says nothing")
     # The largest first, so that the processes end together.
@@ -278,11 +356,12 @@ def _compare_windows(
     done = _in_processes(_bracketed, tasks, workers, console, "windows")[::-1]
     code = _windows_verdict(done)
     result = _windows_as_json(done, code)
+    keep(result)
     if as_json:
         print(json.dumps(result, indent=2))
     else:
         _print_windows(console, done, code, time.monotonic() - began)
-    return code, result
+    return code
 
 
 def _bracketed(task: _WindowTask) -> Bracket:

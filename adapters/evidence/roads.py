@@ -14,6 +14,7 @@ from unswept.adapters.evidence.records import Record
 from unswept.adapters.evidence.verdicts import Kind, Row, Verdict, counted, together
 from unswept.simulations.profiles import named
 from unswept.spec.explorer.designs import DESIGNS
+from unswept.spec.explorer.table.designs import TABLE_DESIGNS
 
 Judge = Callable[[Record, str], Verdict | None]
 """What a fresh record says of the law of this id; None: it does not speak of it."""
@@ -242,7 +243,9 @@ def _of_explorer(result: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, ..
             for offence in each.get("offences", ()):
                 law, _, said = offence.partition(": ")
                 shown = f"{len(each['trace'])} events"
-                yield law, (each["design"], "", shown, said)
+                known = TABLE_DESIGNS.get(each["design"])
+                says = "" if known is None else known.sentence
+                yield law, (each["design"], says, shown, said)
 
 
 # Real runs --------------------------------------------------------------------------------------

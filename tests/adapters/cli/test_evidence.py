@@ -7,15 +7,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from attrs import evolve
 from typer.testing import CliRunner, Result
 
 from tests.adapters.cli.usage import refusal
 from tests.adapters.evidence.made import fill, record
+from unswept.adapters.cli import explore
 from unswept.adapters.cli.exit_codes import ExitCode
+from unswept.adapters.cli.explore_table import table_tasks
 from unswept.adapters.cli.main import app
 from unswept.adapters.cli.simulate_options import Campaign
 from unswept.adapters.cli.simulate_report import Report
+from unswept.adapters.evidence.dossier import dossier
 from unswept.adapters.evidence.records import FOLDER, VARIABLE, read, read_all
+from unswept.adapters.evidence.verdicts import Kind
 from unswept.adapters.sqlite import SqliteStore
 from unswept.core.commands import Enqueue
 
@@ -156,3 +161,53 @@ def test_a_theorem_alone_is_no_evidence(here: Path) -> None:
     assert run("prove", *one).exit_code == ExitCode.HELD
     assert run("prove", "--twins", *one).exit_code == ExitCode.HELD
     assert not FOLDER.exists()
+
+
+def one_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of all searches the least, of hearts, and one of the table, a few steps deep."""
+    hearts, table = explore._tasks, table_tasks
+
+    def small(design: str, limit: int, alone: bool) -> list[explore.Task]:
+        return [task for task in hearts(design, limit, alone) if str(task.mix) == "1 step forward"]
+
+    def shallow(design: str, bounds: Any, alone: bool) -> list[Any]:
+        return [evolve(table(design, bounds, True)[0], depth=2)]
+
+    monkeypatch.setattr(explore, "_tasks", small)
+    monkeypatch.setattr(explore, "table_tasks", shallow)
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        ((), ["explore"]),
+        (("--alone", "--leases", "2"), ["explore-table-2-x-2"]),
+        (("--limit", "900000"), []),
+        (("--depth", "2"), []),
+    ],
+)
+def test_an_exploration_is_kept_if_it_is_whole(
+    monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], names: list[str]
+) -> None:
+    """More jobs are a record of their own, and fewer states or steps are none."""
+    one_search(monkeypatch)
+    result = run("explore", "--workers", "1", *words)
+    assert result.exit_code in (ExitCode.HELD, ExitCode.UNDETERMINED), result.output
+    assert [told.stem for told in read_all(FOLDER)] == names
+
+
+def test_what_the_explorer_leaves_is_what_the_page_reads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By every law that its steps were judged by."""
+    one_search(monkeypatch)
+    run("explore", "--workers", "1")
+    told = dossier(FOLDER)
+    words = {
+        chapter.law.id: entry.verdict.kind
+        for chapter in told.chapters
+        for entry in chapter.entries
+        if entry.road == "Explorer"
+    }
+    assert words["L12"] is Kind.EXHAUSTED
+    assert words["L3"] in (Kind.EXHAUSTED, Kind.UNDETERMINED)
