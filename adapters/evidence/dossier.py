@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from attrs import frozen
 
@@ -77,7 +78,7 @@ def dossier(folder: Path) -> Dossier:
         records=records,
         stale=frozenset(stem for stem, parts in changed.items() if parts),
         chapters=chapters,
-        refuted=(*_refuted(chapters), *_broken_runs(fresh)),
+        refuted=(*_refuted(chapters), *_broken_runs(fresh, chapters)),
         holes=(*_holes(chapters), *_short_runs(fresh)),
         undetermined=any(
             entry.verdict.kind is Kind.UNDETERMINED
@@ -135,10 +136,17 @@ def _refuted(chapters: Sequence[Chapter]) -> Iterator[str]:
                 yield f"{chapter.law.id}, {entry.road}: {entry.verdict.said}"
 
 
-def _broken_runs(fresh: Sequence[Record]) -> Iterator[str]:
-    """Also what is of no law, such as a reply that differs from the pure store's."""
+def _broken_runs(fresh: Sequence[Record], chapters: Sequence[Chapter]) -> Iterator[str]:
+    """What is of no law, such as a reply that differs from the pure store's."""
+    told = {
+        entry.road
+        for chapter in chapters
+        for entry in chapter.entries
+        if entry.verdict.kind is Kind.REFUTED
+    }
     for record in fresh:
-        if record.exit_code == _REFUTED:
+        by_law = any(record.name in road.records and road.title in told for road in ROADS)
+        if record.exit_code == _REFUTED and not by_law:
             yield f"{record.command} ended with exit code {_REFUTED}"
 
 
@@ -158,7 +166,16 @@ def _short_runs(fresh: Sequence[Record]) -> Iterator[str]:
     """A run that fell short as a whole, whatever it says of each law."""
     for record in fresh:
         if record.exit_code > _REFUTED:
-            found = record.result
-            owed = [*found.get("never", ()), *found.get("short", ())]
-            told = f": never {'; '.join(dict.fromkeys(map(str, owed)))}" if owed else ""
-            yield f"{record.command} ended {found['verdict'].replace('_', ' ')}{told}"
+            ended = str(record.result["verdict"]).replace("_", " ")
+            lacking = "; ".join(dict.fromkeys(_lacking(record.result)))
+            yield f"{record.command} ended {ended}" + (f": {lacking}" if lacking else "")
+
+
+def _lacking(result: Mapping[str, Any]) -> Iterator[str]:
+    """What it never met, and the designs that no law caught which is to."""
+    never = result.get("never", ())
+    yield from (f"never {each}" for each in never)
+    yield from (str(each) for each in result.get("short", ()) if each not in never)
+    for each in result.get("designs", ()):
+        if each["law"] not in each["expected"]:
+            yield f"{each['design']} was caught by {each['law'] or 'nothing'}"

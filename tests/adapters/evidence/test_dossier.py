@@ -152,9 +152,12 @@ def test_a_run_that_fell_short_is_a_hole(tmp_path: Path) -> None:
 
     def short(found: Result) -> None:
         found |= {"exit_code": 4, "verdict": "coverage_short", "never": ["a late heal"]}
+        found["short"] = ["a late heal", "claim under 3 of 30 faults, too few"]
+        found["designs"][0]["expected"] = ["L99"]
 
     told = dossier(fill(tmp_path, record("simulate", short)))
-    assert told.holes == ("unswept simulate ended coverage short: never a late heal",)
+    lacking = "never a late heal; claim under 3 of 30 faults, too few; without-l1 was caught by L1"
+    assert told.holes == (f"unswept simulate ended coverage short: {lacking}",)
 
 
 def first(found: Result, of: str, verdict: str) -> None:
