@@ -256,6 +256,22 @@ def test_a_part_counts_only_against(tmp_path: Path) -> None:
     assert said(dossier(tmp_path), "L4", "Simulator").kind is Kind.HOLE
 
 
+@pytest.mark.parametrize(
+    ("name", "change", "road"),
+    [
+        ("prove", lambda r: first(r, "theorems", "refuted"), "Proofs"),
+        ("explore", lambda r: first(r, "searches", "refuted"), "Explorer"),
+        ("simulate", violated, "Broken designs"),
+    ],
+)
+def test_what_else_a_part_found_is_no_evidence(
+    tmp_path: Path, name: str, change: Callable[[Any], None], road: str
+) -> None:
+    """It did not range over all, whichever theorem, search or seed it was."""
+    write(record(name, change, whole=False), tmp_path)
+    assert said(dossier(tmp_path), "L4", road).kind is Kind.HOLE
+
+
 def test_a_damaged_record_is_refused(tmp_path: Path) -> None:
     """By its name: a fresh one has the shape that this version writes."""
     fill(tmp_path, record("simulate", lambda found: found.pop("checked")))

@@ -97,6 +97,7 @@ def test_another_run_of_the_same_sources_differs_in_its_times_alone(folder: Path
     assert before != after
     head = "\n## Times\n"
     assert before.partition(head)[0] == after.partition(head)[0]
+    assert "\n## " not in after.partition(head)[2]
     assert "10.5" in after.partition(head)[2]
 
 
