@@ -20,27 +20,30 @@ from rich.table import Table
 from unswept.adapters.cli.common import processes, progress_bar
 from unswept.adapters.cli.exit_codes import ExitCode
 from unswept.adapters.cli.explore_table import (
+    AnySearched,
+    AnyTask,
     Bounds,
-    TableSearched,
-    TableTask,
-    exit_code,
+    is_of_table,
     laws_broken,
-    print_table,
     run,
     table_tasks,
-    verdicts,
+    totals,
+    verdict_of,
 )
-from unswept.adapters.cli.explore_table import as_json as as_json_of_table
+from unswept.adapters.cli.explore_table_report import as_json as as_json_of_table
+from unswept.adapters.cli.explore_table_report import print_table
 from unswept.adapters.cli.keep_record import Keeper
 from unswept.core.checks import check_whole
 from unswept.core.errors import MisuseError
 from unswept.spec.explorer.designs import DESIGNS, REAL, Design, Mix
-from unswept.spec.explorer.model import Model
+from unswept.spec.explorer.neglect import model_of
 from unswept.spec.explorer.scope import NOT_SEARCHED, SEARCHED
 from unswept.spec.explorer.search import Search, search
 from unswept.spec.explorer.story import legend, sentences, timeline
 from unswept.spec.explorer.table.designs import TABLE_DESIGNS
+from unswept.spec.explorer.table.settled import SETTLING_DESIGNS
 from unswept.spec.explorer.windows import CASES, Bracket, Case, bracket
+from unswept.spec.laws import LAWS
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -114,7 +117,7 @@ def explore(
         keep: Keep = partial(keeper.keep, whole=limit >= _LIMIT)
         raise typer.Exit(_compare_windows(design, count, limit, console, as_json, keep))
     bounds = _bounds(instances, leases, depth, limit)
-    only_table = (instances, leases, depth) != (None, None, None) or design in TABLE_DESIGNS
+    only_table = (instances, leases, depth) != (None, None, None) or is_of_table(design)
     hearts = [] if only_table else _tasks(design, limit, alone)
     table = [] if design in DESIGNS and design != REAL else table_tasks(design, bounds, alone)
     keep = _keep(design, bounds, only_table, alone)
@@ -123,13 +126,11 @@ def explore(
 
 def _keep(design: str, bounds: Bounds, only_table: bool, alone: bool) -> Keep:
     """What becomes of the result: a broken design is to be refuted, which is no evidence."""
-    words = f"unswept explore --limit {bounds.limit}" + " --alone" * alone
-    of = ""
-    if only_table:
-        words += f" --instances {bounds.instances} --leases {bounds.jobs}"
-        words += "" if bounds.depth is None else f" --depth {bounds.depth}"
-        of = f"table {bounds.instances} x {bounds.jobs}"
-    keeper = Keeper("explore", words, of)
+    sizes = f" --instances {bounds.instances}" if only_table else ""
+    sizes += "" if bounds.jobs is None else f" --leases {bounds.jobs}"
+    sizes += "" if bounds.depth is None else f" --depth {bounds.depth}"
+    part = sizes + " --alone" * alone
+    keeper = Keeper("explore", f"unswept explore --limit {bounds.limit}{part}", part)
     if design != REAL:
         return lambda _: None
     return partial(keeper.keep, whole=bounds.depth is None and bounds.limit >= _LIMIT)
@@ -141,7 +142,7 @@ def _bounds(instances: int | None, leases: int | None, depth: int | None, limit:
             check_whole(name, value, 1, 6)
     if depth is not None:
         check_whole("--depth", depth, 1, 1_000)
-    return Bounds(instances or 2, leases or 1, depth, limit)
+    return Bounds(instances or 2, leases, depth, limit)
 
 
 def _in_processes(
@@ -180,7 +181,7 @@ def _without_collector() -> Iterator[None]:
 def _explore(
     design: str,
     hearts: list[Task],
-    table: list[TableTask],
+    table: list[AnyTask],
     bounds: Bounds,
     workers: int,
     console: Console,
@@ -188,10 +189,10 @@ def _explore(
     keep: Keep,
 ) -> ExitCode:
     began = time.monotonic()
-    every: list[Task | TableTask] = [*hearts, *table]
+    every: list[Task | AnyTask] = [*hearts, *table]
     ended = _in_processes(_searched, every, workers, console, "searches")
     done = [each for each in ended if isinstance(each, Explored)]
-    of_table = [each for each in ended if isinstance(each, TableSearched)]
+    of_table = [each for each in ended if not isinstance(each, Explored)]
     code = _exit_code(done, of_table, design)
     result = _as_json(done, of_table, bounds, design, code)
     keep(result)
@@ -204,31 +205,37 @@ def _explore(
 
 def _tasks(name: str, limit: int, alone: bool) -> list[Task]:
     if name not in DESIGNS:
-        known = ", ".join((*DESIGNS, *TABLE_DESIGNS))
+        known = ", ".join((*DESIGNS, *SETTLING_DESIGNS, *TABLE_DESIGNS))
         raise MisuseError(f"--design must be one of {known}, got {name}")
     chosen = DESIGNS[name]
     designs = DESIGNS.values() if chosen.sound and not alone else (chosen,)
     return [Task(design, mix, limit) for design in designs for mix in design.mixes]
 
 
-def _searched(task: Task | TableTask) -> Explored | TableSearched:
+def _searched(task: Task | AnyTask) -> Explored | AnySearched:
     with _without_collector():
-        if isinstance(task, TableTask):
+        if not isinstance(task, Task):
             return run(task)
-        return Explored(task, search(Model(task.design, task.mix), task.limit))
+        return Explored(task, search(model_of(task.design, task.mix), task.limit))
 
 
-def _exit_code(done: list[Explored], of_table: list[TableSearched], design: str) -> ExitCode:
-    own = [each.found.verdict for each in done if each.task.design.name == design]
-    others = [each.found.verdict for each in done if each.task.design.name != design]
-    own_table, other_table = verdicts(of_table, design)
-    return exit_code(own + own_table, others + other_table)
+def _exit_code(done: list[Explored], of_table: list[AnySearched], design: str) -> ExitCode:
+    """The chosen design decides; the broken ones beside the real one must all be refuted."""
+    verdicts = [(each.task.design.name, each.found.verdict) for each in done]
+    verdicts += [(each.task.design, verdict_of(each)) for each in of_table]
+    own = [verdict for name, verdict in verdicts if name == design]
+    others = [verdict for name, verdict in verdicts if name != design]
+    if "refuted" in own:
+        return ExitCode.REFUTED
+    if "undetermined" in own + others:
+        return ExitCode.UNDETERMINED
+    return ExitCode.COVERAGE_SHORT if "exhausted" in others else ExitCode.HELD
 
 
 def _print(
     console: Console,
     done: list[Explored],
-    of_table: list[TableSearched],
+    of_table: list[AnySearched],
     design: str,
     code: ExitCode,
     elapsed: float,
@@ -246,7 +253,7 @@ def _print(
         console.print(f"\n[bold]{heading}[/bold]")
         for saying in sayings:
             console.print(f"- {saying}", highlight=False, markup=False)
-    every: list[Explored | TableSearched] = [*done, *of_table]
+    every: list[Explored | AnySearched] = [*done, *of_table]
     states = sum(each.found.states for each in every)
     transitions = sum(each.found.transitions for each in every)
     console.print(
@@ -292,7 +299,7 @@ def _print_counterexample(console: Console, refuted: Explored) -> None:
     task, trace = refuted.task, refuted.found.trace
     paragraphs = (
         (f"\n{task.design.name}: {task.design.sentence}", ()),
-        (f"The shortest way to the sweep of a live job ({task.mix}):", sentences(trace)),
+        (f"The shortest way to a broken law ({task.mix}):", (*sentences(trace), _broken(refuted))),
         ("\nThe same by ticks, each a quarter of a heartbeat:", timeline(trace)),
         ("", legend(trace)),
     )
@@ -302,9 +309,14 @@ def _print_counterexample(console: Console, refuted: Explored) -> None:
             console.print(f"  {line}", highlight=False, markup=False, soft_wrap=True)
 
 
+def _broken(refuted: Explored) -> str:
+    offence = refuted.found.offence
+    return "" if offence is None else f"{offence.law}: {offence.sentence}"
+
+
 def _as_json(
     done: list[Explored],
-    of_table: list[TableSearched],
+    of_table: list[AnySearched],
     bounds: Bounds,
     design: str,
     code: ExitCode,
@@ -318,6 +330,7 @@ def _as_json(
                 "design": each.task.design.name,
                 "mix": str(each.task.mix),
                 "verdict": each.found.verdict,
+                "law": None if each.found.offence is None else each.found.offence.law,
                 "states": each.found.states,
                 "transitions": each.found.transitions,
                 "depth": each.found.depth,
@@ -329,11 +342,28 @@ def _as_json(
             }
             for each in done
         ],
-        "laws_broken": laws_broken(of_table, design),
+        "laws_broken": _laws_broken(done, of_table, design),
+        "judged": _judged(done, of_table),
         "table": as_json_of_table(of_table, bounds),
         "searched": SEARCHED,
         "not_searched": NOT_SEARCHED,
     }
+
+
+def _laws_broken(done: list[Explored], of_table: list[AnySearched], design: str) -> list[str]:
+    own = (each.found.offence for each in done if each.task.design.name == design)
+    return sorted({offence.law for offence in own if offence} | {*laws_broken(of_table, design)})
+
+
+def _judged(done: list[Explored], of_table: list[AnySearched]) -> dict[str, int]:
+    """How often each law was asked about the real design: about a step of the table, or a state of
+    the hearts."""
+    judged, _ = totals(of_table)
+    for each in done:
+        if each.task.design.sound:
+            judged["L12"] += each.found.states
+            judged["L13"] += each.found.states if each.task.mix.faults.deaths else 0
+    return {law.id: judged[law.id] for law in LAWS if judged[law.id]}
 
 
 # Windows ----------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -15,9 +15,12 @@ from unswept.adapters.evidence.verdicts import Kind, Row, Verdict, counted, toge
 from unswept.simulations.profiles import named
 from unswept.spec.explorer.designs import DESIGNS
 from unswept.spec.explorer.table.designs import TABLE_DESIGNS
+from unswept.spec.explorer.table.settled import SETTLING_DESIGNS
 
 Judge = Callable[[Record, str], Verdict | None]
 """What a fresh record says of the law of this id; None: it does not speak of it."""
+_Search = Mapping[str, Any]
+"""One search of the explorer, as it is printed."""
 
 
 @frozen
@@ -94,55 +97,48 @@ def _twins(record: Record, law: str) -> Verdict | None:
 
 # Explorer ---------------------------------------------------------------------------------------
 
-_SEARCHED_LAW: Final = "L12"
-"""What the searches of hearts and sweeper are after: the sweep of a live job."""
+_WINDOWED: Final = "L12"
 _SEARCH: Final = ("world", "verdict", "states", "transitions", "depth")
 
 
 def _explorer(record: Record, law: str) -> Verdict | None:
     if record.name == "windows":
-        return _windows(record) if law == _SEARCHED_LAW else None
-    parts = (_hearts(record.result, law), _table(record.result, law))
+        return _windows(record) if law == _WINDOWED else None
+    result = record.result
+    of_table = result["table"]["judged"].get(law, 0)
+    of_hearts = result["judged"].get(law, 0) - of_table
+    hearts = [(each["mix"], each) for each in _own(result, result["searches"])]
+    table = [
+        (f"{each['scope']}, {each['instances']} instances, {counted(each['leases'], 'job')}", each)
+        for each in _own(result, result["table"]["searches"])
+    ]
+    parts = (_searched(hearts, law, of_hearts), _searched(table, law, of_table))
     found = together(part for part in parts if part is not None)
     if found is None or not (record.whole or found.kind is Kind.REFUTED):
         return None
     return found
 
 
-def _hearts(result: Mapping[str, Any], law: str) -> Verdict | None:
-    """Two instances and one job: every state is one in which no live job was swept."""
-    own = [each for each in result["searches"] if each["design"] == result["design"]]
-    if law != _SEARCHED_LAW or not own:
-        return None
-    broken = [each for each in own if each["verdict"] == "refuted"]
-    why = f"{broken[0]['mix']}: {len(broken[0]['trace'])} events" if broken else None
-    return _searched([(each["mix"], each) for each in own], why, None)
+def _own(result: Mapping[str, Any], searches: Iterable[_Search]) -> Iterator[_Search]:
+    """Those of the design that is judged."""
+    return (each for each in searches if each["design"] == result["design"])
 
 
-def _table(result: Mapping[str, Any], law: str) -> Verdict | None:
-    """Several instances and jobs on the pure store: every step is judged by the law."""
-    table = result.get("table", {})
-    own = [each for each in table.get("searches", ()) if each["design"] == result["design"]]
-    judged = table.get("judged", {}).get(law, 0)
-    offences = [
-        offence
-        for each in own
-        for offence in each.get("offences", ())
-        if offence.partition(":")[0] == law
-    ]
-    if not judged and not offences:
-        return None
-    named_ = [
-        (f"{each['scope']}, {each['instances']} instances, {counted(each['leases'], 'job')}", each)
-        for each in own
-    ]
-    return _searched(named_, offences[0] if offences else None, judged)
+def _broken_by(search: _Search) -> dict[str, str]:
+    """The laws that a search saw broken, and how."""
+    said = dict(each.split(": ", 1) for each in search.get("offences", ()))
+    laws = search["laws"] if "laws" in search else [search["law"]] if search["law"] else []
+    steps = f"after {counted(len(search['trace']), 'event')}"
+    return {law: f"{said[law]}, {steps}" if law in said else steps for law in laws}
 
 
-def _searched(
-    own: list[tuple[str, Mapping[str, Any]]], broken: str | None, judged: int | None
-) -> Verdict:
+def _searched(own: Sequence[tuple[str, _Search]], law: str, judged: int) -> Verdict | None:
     """What searches come to for one law; one that ended at another law says nothing of this."""
+    broken = [
+        f"{name}: {how}" for name, each in own for of, how in _broken_by(each).items() if of == law
+    ]
+    if not judged and not broken:
+        return None
     rows = tuple(
         Row(
             (
@@ -157,15 +153,15 @@ def _searched(
         for name, each in own
     )
     ended = [(name, each) for name, each in own if each["verdict"] != "exhausted"]
-    if broken is not None:
-        return Verdict(Kind.REFUTED, broken, _SEARCH, rows)
+    if broken:
+        return Verdict(Kind.REFUTED, broken[0], _SEARCH, rows)
     if ended:
         name, each = ended[0]
         said = f"{name}: {each['verdict']} after {counted(each['states'], 'state')}"
         return Verdict(Kind.UNDETERMINED, said, _SEARCH, rows)
-    said = counted(sum(each["states"] for _, each in own), "state")
-    times = "" if judged is None else f", judged {counted(judged, 'time')}"
-    return Verdict(Kind.EXHAUSTED, f"{said} in {counted(len(own), 'world')}{times}", _SEARCH, rows)
+    states = counted(sum(each["states"] for _, each in own), "state")
+    said = f"{states} in {counted(len(own), 'world')}, judged {counted(judged, 'time')}"
+    return Verdict(Kind.EXHAUSTED, said, _SEARCH, rows)
 
 
 def _windows(record: Record) -> Verdict | None:
@@ -233,19 +229,22 @@ def _of_simulator(record: Record) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def _of_explorer(result: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    for each in result["searches"]:
-        if each["design"] != result["design"] and each["verdict"] == "refuted":
-            shown = f"{len(each['trace'])} events"
-            says = DESIGNS[each["design"]].sentence if each["design"] in DESIGNS else ""
-            yield _SEARCHED_LAW, (each["design"], says, shown, "a live job is swept")
-    for each in result.get("table", {}).get("searches", ()):
+    for each in (*result["searches"], *result["table"]["searches"]):
         if each["design"] != result["design"]:
-            for offence in each.get("offences", ()):
-                law, _, said = offence.partition(": ")
-                shown = f"{len(each['trace'])} events"
-                known = TABLE_DESIGNS.get(each["design"])
-                says = "" if known is None else known.sentence
-                yield law, (each["design"], says, shown, said)
+            for law, how in _broken_by(each).items():
+                says = _EXPLORED.get(each["design"], "")
+                shown = each["mix"] if "mix" in each else each["scope"]
+                yield law, (each["design"], says, shown, how)
+
+
+_EXPLORED: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        each.name: each.sentence
+        for designs in (DESIGNS, TABLE_DESIGNS, SETTLING_DESIGNS)
+        for each in designs.values()
+    }
+)
+"""What the explorer's designs do."""
 
 
 # Real runs --------------------------------------------------------------------------------------

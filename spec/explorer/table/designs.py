@@ -293,14 +293,14 @@ TABLE_DESIGNS: Final[Mapping[str, TableDesign]] = MappingProxyType(
                 "ended-again",
                 "A completion is taken whatever became of the job under this epoch.",
                 "L4",
-                "an authority",
+                "ends",
                 _rule("complete", _end_again),
             ),
             TableDesign(
                 "requeued-though-never",
                 "An orphan is requeued though its requeue rule is never, and without force.",
                 "L4",
-                "an authority",
+                "force",
                 _rule("requeue", _requeue_all),
             ),
             TableDesign(
@@ -314,7 +314,7 @@ TABLE_DESIGNS: Final[Mapping[str, TableDesign]] = MappingProxyType(
                 "cancel-lost-on-requeue",
                 "What goes back to the queue forgets its cancel request.",
                 "L7",
-                "an authority",
+                "force",
                 _rule("_back_to_queue", _back_without_request),
             ),
             TableDesign(

@@ -7,23 +7,14 @@ from collections.abc import Iterator
 from types import MappingProxyType
 from typing import Final
 
-from attrs import frozen
-
 from unswept.core.lease import MOVES, Kind, Status
 from unswept.core.world import all_commands
+from unswept.spec.explorer.offence import Offence
 from unswept.spec.laws import step_laws
 from unswept.spec.observations import Step
 
 Cell = tuple[Kind, Status, Status | None]
 """A move, the status that it leaves, and the one that it reaches; None: the row is gone."""
-
-
-@frozen
-class Offence:
-    """A law that a step broke, and how."""
-
-    law: str
-    sentence: str
 
 
 class Judge:

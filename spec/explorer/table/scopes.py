@@ -99,34 +99,24 @@ class Scope:
     """Each instance's budget of claimed jobs."""
     of_pairs: bool = False
     """With fewer than two jobs there is nothing to see."""
+    quick: bool = False
+    """Small enough to be searched with two jobs in every run."""
 
 
 _LIFE: Final = frozenset({Verb.BEAT, Verb.COMPLETE, Verb.SWEEP})
+_ORDERS: Final = frozenset({Verb.REQUEUE, Verb.SETTLE, Verb.CANCEL})
 
 SCOPES: Final = (
+    # The largest first, so that the processes end together.
     Scope(
-        "a gateway",
-        _LIFE | {Verb.ADMIT, Verb.START, Verb.CANCEL, Verb.WITHDRAW},
-        (PLAIN, HTTP),
-    ),
-    Scope(
-        "a fleet",
-        _LIFE | {Verb.ENQUEUE, Verb.CLAIM, Verb.START, Verb.RELEASE},
+        "output of two epochs",
+        frozenset({Verb.ADMIT, Verb.CLAIM, Verb.COMPLETE, Verb.RELEASE, Verb.OUTPUT}),
         (AGAIN,),
     ),
     Scope(
         "an authority",
-        frozenset(
-            {Verb.ADMIT, Verb.COMPLETE, Verb.SWEEP, Verb.REQUEUE, Verb.FORCE, Verb.SETTLE}
-            | {Verb.CANCEL, Verb.CLAIM, Verb.RELEASE}
-        ),
-        (PLAIN, AGAIN),
-        outcomes=True,
-    ),
-    Scope(
-        "policies",
-        frozenset({Verb.ENQUEUE, Verb.CLAIM, Verb.SWEEP, Verb.COMPLETE, Verb.CANCEL}),
-        (FAILS, TWICE, HELD),
+        _ORDERS | {Verb.ADMIT, Verb.CLAIM, Verb.COMPLETE, Verb.SWEEP},
+        (AGAIN,),
     ),
     Scope(
         "the store clock",
@@ -135,32 +125,72 @@ SCOPES: Final = (
         steps_back=1,
     ),
     Scope(
-        "twins",
-        frozenset({Verb.ADMIT, Verb.COMPLETE, Verb.SWEEP, Verb.SETTLE, Verb.EVICT}),
-        (TWIN,),
-        of_pairs=True,
+        "policies",
+        frozenset({Verb.ENQUEUE, Verb.CLAIM, Verb.SWEEP, Verb.COMPLETE, Verb.CANCEL}),
+        (FAILS, TWICE, HELD),
+    ),
+    Scope(
+        "ends",
+        frozenset({Verb.ADMIT, Verb.START, Verb.COMPLETE, Verb.SWEEP})
+        | {Verb.CANCEL, Verb.SETTLE, Verb.RELEASE},
+        (AGAIN,),
+        outcomes=True,
+    ),
+    Scope(
+        "a gateway",
+        _LIFE | {Verb.ADMIT, Verb.START, Verb.CANCEL, Verb.WITHDRAW},
+        (PLAIN, HTTP),
+        quick=True,
+    ),
+    Scope(
+        "a fleet",
+        _LIFE | {Verb.ENQUEUE, Verb.CLAIM, Verb.START, Verb.RELEASE},
+        (AGAIN,),
+        quick=True,
+    ),
+    Scope(
+        "two policies",
+        _LIFE | {Verb.ADMIT, Verb.DELAY},
+        (HTTP,),
+        terms=(TERMS, LONGER),
+        quick=True,
+    ),
+    Scope(
+        "force",
+        _ORDERS | {Verb.ADMIT, Verb.COMPLETE, Verb.SWEEP, Verb.RELEASE, Verb.FORCE},
+        (PLAIN, AGAIN),
+        quick=True,
+    ),
+    Scope(
+        "budgets",
+        frozenset({Verb.ENQUEUE, Verb.CLAIM, Verb.RELEASE, Verb.REGISTER}),
+        (AGAIN,),
+        max_held=1,
+        quick=True,
+    ),
+    Scope(
+        "waiting",
+        frozenset({Verb.ENQUEUE, Verb.CLAIM, Verb.RELEASE, Verb.COMPLETE}),
+        (AGAIN, LATER),
+        quick=True,
     ),
     Scope(
         "ids",
         frozenset({Verb.ADMIT, Verb.ENQUEUE, Verb.COMPLETE, Verb.CANCEL, Verb.WITHDRAW})
         | {Verb.EXPIRE, Verb.EVICT},
         (PLAIN, TIMED),
+        quick=True,
+    ),
+    Scope(
+        "twins",
+        frozenset({Verb.ADMIT, Verb.COMPLETE, Verb.SWEEP, Verb.SETTLE, Verb.EVICT}),
+        (TWIN,),
+        of_pairs=True,
     ),
     Scope(
         "output",
-        frozenset({Verb.ADMIT, Verb.COMPLETE, Verb.SWEEP, Verb.REQUEUE, Verb.CLAIM, Verb.OUTPUT}),
-        (AGAIN,),
-    ),
-    Scope(
-        "two policies",
-        _LIFE | {Verb.ADMIT, Verb.START, Verb.DELAY},
-        (PLAIN, HTTP),
-        terms=(TERMS, LONGER),
-    ),
-    Scope(
-        "budgets",
-        frozenset({Verb.ENQUEUE, Verb.CLAIM, Verb.RELEASE, Verb.COMPLETE, Verb.REGISTER}),
-        (AGAIN, LATER),
-        max_held=1,
+        frozenset({Verb.ADMIT, Verb.COMPLETE, Verb.SWEEP, Verb.OUTPUT, Verb.EVICT}),
+        (PLAIN,),
+        quick=True,
     ),
 )

@@ -13,8 +13,10 @@ from unswept.core import commands as c
 from unswept.core.records import changed
 from unswept.core.units import StoreMs
 from unswept.core.world import decide
-from unswept.spec.explorer.table.asking import Ask, Asking
-from unswept.spec.explorer.table.judging import Cell, Judge, Offence
+from unswept.spec.explorer.offence import Offence
+from unswept.spec.explorer.table.asking import Asking
+from unswept.spec.explorer.table.judging import Cell, Judge
+from unswept.spec.explorer.table.made import Ask
 from unswept.spec.explorer.table.scopes import STEP_BACK, Scope
 from unswept.spec.explorer.table.state import Keys, State, first
 

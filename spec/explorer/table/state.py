@@ -8,7 +8,7 @@ the names of jobs and instances nothing but which is which. States of one key ar
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from itertools import permutations
 from types import MappingProxyType
 from typing import Any, Final
@@ -185,6 +185,11 @@ class Keys:
                 least = told
         assert least is not None
         return least
+
+    def named(self, state: State) -> Hashable:
+        """A key of the state with its very names."""
+        jobs = [(b"", job_id) for job_id in self._ids]
+        return (tuple(state.facts.values()), self._rest(state, self._orders[0], jobs))
 
     def told(self, state: State) -> State:
         """A state with its facts."""

@@ -9,6 +9,7 @@ from unswept.core.job import Transport
 from unswept.core.lease import RequeueRule
 from unswept.spec.explorer.table.scopes import LONGER, STEP_BACK
 from unswept.spec.explorer.table.search import BACK, TICK, Found, What
+from unswept.spec.explorer.table.settled import Settled
 
 
 @frozen
@@ -107,3 +108,11 @@ def _kind(what: c.Admit | c.Enqueue) -> str:
     words.append(f"requeue {RequeueRule(what.requeue)}")
     words.append(f"on_orphan {what.on_orphan}")
     return ", ".join(words)
+
+
+def settled_sentences(found: Settled) -> tuple[str, ...]:
+    """The way to where a job stays for ever as it is, and what happens there again and again."""
+    if not found.round:
+        return tuple(f"{offence.law}: {offence.sentence}" for offence in found.offences)
+    again = " and ".join(dict.fromkeys(found.round))
+    return (*found.way, f"for ever: {again}; and {found.job_id} is never settled")

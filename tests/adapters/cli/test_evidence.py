@@ -14,7 +14,7 @@ from tests.adapters.cli.usage import refusal
 from tests.adapters.evidence.made import fill, record
 from unswept.adapters.cli import explore
 from unswept.adapters.cli.exit_codes import ExitCode
-from unswept.adapters.cli.explore_table import table_tasks
+from unswept.adapters.cli.explore_table import TableTask, table_tasks
 from unswept.adapters.cli.main import app
 from unswept.adapters.cli.simulate_options import Campaign
 from unswept.adapters.cli.simulate_report import Report
@@ -171,7 +171,8 @@ def one_search(monkeypatch: pytest.MonkeyPatch) -> None:
         return [task for task in hearts(design, limit, alone) if str(task.mix) == "1 step forward"]
 
     def shallow(design: str, bounds: Any, alone: bool) -> list[Any]:
-        return [evolve(table(design, bounds, True)[0], depth=2)]
+        every = table(design, bounds, True)
+        return [evolve(task, depth=2) for task in every if isinstance(task, TableTask)][:1]
 
     monkeypatch.setattr(explore, "_tasks", small)
     monkeypatch.setattr(explore, "table_tasks", shallow)
@@ -181,7 +182,7 @@ def one_search(monkeypatch: pytest.MonkeyPatch) -> None:
     ("words", "names"),
     [
         ((), ["explore"]),
-        (("--alone", "--leases", "2"), ["explore-table-2-x-2"]),
+        (("--alone", "--leases", "2"), ["explore-instances-2-leases-2-alone"]),
         (("--limit", "900000"), []),
         (("--depth", "2"), []),
     ],

@@ -48,18 +48,21 @@ def search(design: str, **more: Any) -> Result:
 
 
 def explored() -> Result:
+    judged = dict.fromkeys(judged_by("explorer"), 700)
+    mix = "1 lock on the row"
     return {
         "verdict": "held",
         "exit_code": 0,
         "design": "unswept",
         "searches": [
-            search("unswept", mix="1 step forward"),
-            search("lock-blind", mix="1 lock on the row", verdict="refuted", trace=[{}, {}]),
+            search("unswept", mix="1 step forward", law=None),
+            search("lock-blind", mix=mix, verdict="refuted", law="L12", trace=[{}, {}]),
         ],
+        "judged": {**judged, "L12": 1_700},
         "table": {
-            "judged": dict.fromkeys(judged_by("explorer"), 700),
+            "judged": judged,
             "searches": [
-                search("unswept", scope="claims", instances=2, leases=2, law=None, offences=[]),
+                search("unswept", scope="claims", instances=2, leases=2, laws=[], offences=[]),
             ],
         },
     }

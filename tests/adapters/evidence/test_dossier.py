@@ -121,6 +121,7 @@ def drop(result: Result, name: str, law: str) -> None:
         kept = [each for each in result["theorems"] if law not in laws_of(each)]
         result["theorems"] = kept
     elif name == "explore":
+        del result["judged"][law]
         del result["table"]["judged"][law]
     else:
         del result["checked"][law]
@@ -205,7 +206,12 @@ def violated(found: Result) -> None:
 
 
 def broken_step(found: Result) -> None:
-    found["table"]["searches"][0] |= {"verdict": "refuted", "offences": ["L3: j1 went back"]}
+    broken: Result = {"verdict": "refuted", "laws": ["L3"], "offences": ["L3: j1 went back"]}
+    found["table"]["searches"][0] |= broken
+
+
+def live_job_swept(found: Result) -> None:
+    found["searches"][0] |= {"verdict": "refuted", "law": "L12", "trace": [{}]}
 
 
 def offended(found: Result) -> None:
@@ -216,8 +222,8 @@ def offended(found: Result) -> None:
     ("name", "change", "refuted"),
     [
         ("prove", lambda r: first(r, "theorems", "refuted"), "L1, Proofs: about_l1, but not for"),
-        ("explore", lambda r: first(r, "searches", "refuted"), "L12, Explorer: 1 step forward"),
-        ("explore", broken_step, "L3, Explorer: L3: j1 went back"),
+        ("explore", live_job_swept, "L12, Explorer: 1 step forward: after 1 event"),
+        ("explore", broken_step, "L3, Explorer: claims, 2 instances, 2 jobs: j1 went back, after"),
         ("simulate", violated, "L3, Simulator: seed 7: j1 went back; unswept simulate --seed 7"),
         (
             "chaos",
@@ -260,7 +266,7 @@ def test_a_part_counts_only_against(tmp_path: Path) -> None:
     ("name", "change", "road"),
     [
         ("prove", lambda r: first(r, "theorems", "refuted"), "Proofs"),
-        ("explore", lambda r: first(r, "searches", "refuted"), "Explorer"),
+        ("explore", live_job_swept, "Explorer"),
         ("simulate", violated, "Broken designs"),
     ],
 )
