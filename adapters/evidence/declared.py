@@ -32,7 +32,16 @@ DECLARED: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
             "L12a": _CONDUCT + "L12; tests/adapters/traces/test_laws.py holds a design to it",
             "L16": _SOURCE,
         },
-        "explorer": {"L16": _SOURCE},
+        "explorer": {
+            "L10": "what an instance may send is proved of its heart; the table takes whatever "
+            "command could be on its way, however it came there",
+            "L11": "it has no work of instances; that requeueable work stops in time is proved",
+            "L12a": "hearts and sweeper are searched for what this law is for, that no live job is "
+            "swept (L12); the law itself is proved",
+            "L16": _SOURCE,
+            "F3": "it has no work of instances; what it rests on is judged (L3) and proved (L11)",
+            "F4": "consumers of events are not searched",
+        },
     }
 )
 """By road, then by law."""

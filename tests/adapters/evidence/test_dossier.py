@@ -21,7 +21,7 @@ from unswept.adapters.evidence.roads import ROADS, laws_of
 from unswept.adapters.evidence.verdicts import Kind, Verdict, together
 from unswept.core.errors import MisuseError
 from unswept.simulations.designs import DESIGNS
-from unswept.spec.laws import BY_ID, LAWS
+from unswept.spec.laws import BY_ID, LAWS, Judges
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -307,6 +307,9 @@ def test_what_is_declared_is_so() -> None:
         assert set(laws) <= set(BY_ID)
     caught = {law for design in DESIGNS.values() for law in design.caught_by}
     assert not caught & set(DECLARED["designs"])
+    steps = {law.id for law in LAWS if law.judges is Judges.STEP}
+    assert set(DECLARED["explorer"]) == set(BY_ID) - steps - {"L12", "L13"}
+    assert set(DECLARED["simulator"]) == {law.id for law in LAWS if law.judges is Judges.CODE}
 
 
 def test_no_theorem_is_about_a_law_that_is_declared_not_to_be_proved() -> None:
