@@ -18,8 +18,8 @@ from unswept.adapters.version import version
 from unswept.core.errors import MisuseError
 from unswept.spec.laws import LAWS, Law
 
-_REFUTED = 1
-"""The exit code of a command that found a law broken."""
+_HELD, _REFUTED, _SHORT = 0, 1, 4
+"""Exit codes: all was found good, a law is broken, something was not put to the test."""
 
 
 @frozen
@@ -65,8 +65,10 @@ class Dossier:
 
 def dossier(folder: Path) -> Dossier:
     """What the records in this folder come to, for the sources that are installed."""
-    records = tuple(read_all(folder)) if folder.is_dir() else ()
-    changed = {record.stem: record.changed() for record in records}
+    found = read_all(folder) if folder.is_dir() else ()
+    changed = {record.stem: record.changed() for record in found}
+    # What a part refuted of other sources may be mended: it is for the whole to show.
+    records = tuple(each for each in found if each.whole or not changed[each.stem])
     where = places()
     chapters = tuple(
         Chapter(law, where.get(law.id, ()), tuple(_entries(law.id, records, changed)))
@@ -80,7 +82,8 @@ def dossier(folder: Path) -> Dossier:
         chapters=chapters,
         refuted=(*_refuted(chapters), *_broken_runs(fresh, chapters)),
         holes=(*_holes(chapters), *_short_runs(fresh)),
-        undetermined=any(
+        undetermined=any(each.exit_code not in (_HELD, _REFUTED, _SHORT) for each in fresh)
+        or any(
             entry.verdict.kind is Kind.UNDETERMINED
             for chapter in chapters
             for entry in chapter.entries
@@ -146,8 +149,8 @@ def _broken_runs(fresh: Sequence[Record], chapters: Sequence[Chapter]) -> Iterat
     }
     for record in fresh:
         by_law = any(record.name in road.records and road.title in told for road in ROADS)
-        if record.exit_code == _REFUTED and not by_law:
-            yield f"{record.command} ended with exit code {_REFUTED}"
+        if record.exit_code == _REFUTED and not by_law and record.name != "twins":
+            yield _ended(record)
 
 
 def _holes(chapters: Sequence[Chapter]) -> Iterator[str]:
@@ -166,16 +169,29 @@ def _short_runs(fresh: Sequence[Record]) -> Iterator[str]:
     """A run that fell short as a whole, whatever it says of each law."""
     for record in fresh:
         if record.exit_code > _REFUTED:
-            ended = str(record.result["verdict"]).replace("_", " ")
-            lacking = "; ".join(dict.fromkeys(_lacking(record.result)))
-            yield f"{record.command} ended {ended}" + (f": {lacking}" if lacking else "")
+            yield _ended(record)
 
 
-def _lacking(result: Mapping[str, Any]) -> Iterator[str]:
-    """What it never met, and the designs that no law caught which is to."""
+def _ended(record: Record) -> str:
+    """How a run ended, and by what."""
+    word = str(record.result["verdict"]).replace("_", " ")
+    why = "; ".join(dict.fromkeys(_why(record.result)))
+    return f"{record.command} ended {word}" + (f": {why}" if why else "")
+
+
+def _why(result: Mapping[str, Any]) -> Iterator[str]:
+    """What is not as it must be, whatever kind of run it was."""
     never = result.get("never", ())
     yield from (f"never {each}" for each in never)
     yield from (str(each) for each in result.get("short", ()) if each not in never)
+    if violation := result.get("violation"):
+        yield f"{violation['law']}: {violation['offence']}"
     for each in result.get("designs", ()):
         if each["law"] not in each["expected"]:
             yield f"{each['design']} was caught by {each['law'] or 'nothing'}"
+    for each in result.get("theorems", ()):
+        if each.get("verdict", "proved") != "proved":
+            yield f"{each['name']} is {each['verdict']}"
+    for each in (*result.get("searches", ()), *result.get("table", {}).get("searches", ())):
+        if each["design"] != result["design"] and each["verdict"] != "refuted":
+            yield f"{each['design']} was not refuted"

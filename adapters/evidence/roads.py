@@ -76,13 +76,13 @@ def _proofs(record: Record, law: str) -> Verdict | None:
 def _twins(record: Record, law: str) -> Verdict | None:
     """A twin that is proved refutes nothing about the law: it says that a theorem shows nothing."""
     mine = [each for each in record.result["theorems"] if law in laws_of(each)]
-    if not mine or not record.whole:
-        return None
     blind = [
         each
         for each in mine
         if {each["witness"]["verdict"], each["broken"]["verdict"]} != {"refuted"}
     ]
+    if not mine or not (record.whole or blind):
+        return None
     rows = tuple(
         Row((each["name"], each["twin"]), each["broken"]["seconds"])
         for each in mine

@@ -161,6 +161,11 @@ def test_a_run_that_fell_short_is_a_hole(tmp_path: Path) -> None:
     assert told.holes == (f"unswept simulate ended coverage short: {lacking}",)
 
 
+def blind(found: Result) -> None:
+    found["theorems"][0]["broken"] = {"verdict": "proved", "seconds": 1.0}
+    found["exit_code"] = 1
+
+
 def first(found: Result, of: str, verdict: str) -> None:
     found[of][0] |= {"verdict": verdict, "why": "lease=1"}
 
@@ -182,7 +187,7 @@ def first(found: Result, of: str, verdict: str) -> None:
         ),
         (
             "twins",
-            lambda r: r["theorems"][0].update(broken={"verdict": "proved", "seconds": 1.0}),
+            blind,
             "Broken twins: UNDETERMINED",
         ),
     ],
@@ -249,7 +254,7 @@ def test_what_breaks_no_law_is_refuted_all_the_same(tmp_path: Path) -> None:
         found["violation"]["law"] = "LOCKSTEP"
 
     told = dossier(fill(tmp_path, record("simulate", differs)))
-    assert told.refuted == ("unswept simulate ended with exit code 1",)
+    assert told.refuted == ("unswept simulate ended refuted: LOCKSTEP: j1 went back",)
 
 
 def test_a_part_counts_only_against(tmp_path: Path) -> None:
@@ -276,6 +281,44 @@ def test_what_else_a_part_found_is_no_evidence(
     """It did not range over all, whichever theorem, search or seed it was."""
     write(record(name, change, whole=False), tmp_path)
     assert said(dossier(tmp_path), "L4", road).kind is Kind.HOLE
+
+
+def test_what_a_part_refuted_of_other_sources_is_forgotten(tmp_path: Path) -> None:
+    """It may be mended; whether it is, the whole run of these sources says."""
+    told = dossier(fill(tmp_path, record("simulate", violated, whole=False, sources={})))
+    assert (told.holes, told.refuted, told.stale) == ((), (), frozenset({"simulate-refuted"}))
+    assert [each.stem for each in told.records] == [*sorted(set(OWED))]
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "said_"),
+    [
+        (
+            "prove",
+            lambda r: r["theorems"].append(
+                {"name": "x_shifts", "law": "shift", "verdict": "undetermined"}
+            ),
+            "unswept prove ended undetermined: x_shifts is undetermined",
+        ),
+        (
+            "explore",
+            lambda r: r["searches"][1].update(verdict="exhausted", law=None),
+            "unswept explore ended undetermined: lock-blind was not refuted",
+        ),
+    ],
+)
+def test_what_is_of_no_law_is_owed_too(
+    tmp_path: Path, name: str, change: Callable[[Any], None], said_: str
+) -> None:
+    """A theorem on which others rest, a search that must find something."""
+
+    def ended(found: Result) -> None:
+        change(found)
+        found |= {"exit_code": 3, "verdict": "undetermined"}
+
+    told = dossier(fill(tmp_path, record(name, ended)))
+    assert told.undetermined
+    assert told.holes == (said_,)
 
 
 def test_a_damaged_record_is_refused(tmp_path: Path) -> None:
