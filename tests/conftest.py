@@ -46,6 +46,11 @@ def records_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
         yield
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are cores: much of what is tested here is waiting."""
+    return (os.cpu_count() or 1) + 1
+
+
 @pytest.fixture(scope="session")
 def postgres_url() -> Iterator[str]:
     given = os.environ.get("UNSWEPT_TEST_POSTGRES")
