@@ -16,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.postgres_server import running
+from unswept.adapters.evidence.records import VARIABLE
 
 # No deadline: stores on disk and virtual clocks make the time of one example meaningless.
 settings.register_profile(
@@ -35,6 +36,14 @@ settings.register_profile(
     stateful_step_count=100,
 )
 settings.load_profile("ci")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def records_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What tests run is kept for no evidence page of the project."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(VARIABLE, str(tmp_path_factory.mktemp("evidence")))
+        yield
 
 
 def pytest_xdist_auto_num_workers() -> int:

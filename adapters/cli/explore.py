@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -27,6 +28,7 @@ from unswept.adapters.cli.explore_table import (
 from unswept.adapters.cli.explore_table_report import as_json as as_json_of_table
 from unswept.adapters.cli.explore_table_report import print_table
 from unswept.adapters.cli.explore_windows import compare_windows
+from unswept.adapters.cli.keep_record import Keep, Keeper
 from unswept.adapters.cli.searching import in_processes, without_collector
 from unswept.core.checks import check_whole
 from unswept.core.errors import MisuseError
@@ -104,7 +106,9 @@ def explore(
     count = processes(workers)
     console = Console(stderr=as_json)
     if windows:
-        raise typer.Exit(compare_windows(design, count, limit, console, as_json))
+        keeper = Keeper("windows", f"unswept explore --windows --limit {limit}")
+        keep: Keep = partial(keeper.keep, whole=limit >= _LIMIT)
+        raise typer.Exit(compare_windows(design, count, limit, console, as_json, keep))
     if design not in _NAMES:
         raise MisuseError(f"--design must be one of {', '.join(_NAMES)}, got {design}")
     bounds = _bounds(instances, leases, depth, limit)
@@ -112,9 +116,23 @@ def explore(
     of_hearts = design in DESIGNS and design != REAL
     if bounded and of_hearts:
         raise MisuseError(f"--instances, --leases, --depth are of the table, and {design} is not")
-    hearts = [] if bounded or is_of_table(design) else _tasks(design, limit, alone)
+    only_table = bounded or is_of_table(design)
+    hearts = [] if only_table else _tasks(design, limit, alone)
     table = [] if of_hearts else table_tasks(design, bounds, alone)
-    raise typer.Exit(_explore(design, hearts, table, bounds, count, console, as_json))
+    keep = _keep(design, bounds, only_table, alone)
+    raise typer.Exit(_explore(design, hearts, table, bounds, count, console, as_json, keep))
+
+
+def _keep(design: str, bounds: Bounds, only_table: bool, alone: bool) -> Keep:
+    """What becomes of the result: a broken design is to be refuted, which is no evidence."""
+    sizes = f" --instances {bounds.instances}" if only_table else ""
+    sizes += "" if bounds.jobs is None else f" --leases {bounds.jobs}"
+    sizes += "" if bounds.depth is None else f" --depth {bounds.depth}"
+    part = sizes + " --alone" * alone
+    keeper = Keeper("explore", f"unswept explore --limit {bounds.limit}{part}", part)
+    if design != REAL:
+        return lambda _: None
+    return partial(keeper.keep, whole=bounds.depth is None and bounds.limit >= _LIMIT)
 
 
 def _bounds(instances: int | None, leases: int | None, depth: int | None, limit: int) -> Bounds:
@@ -134,6 +152,7 @@ def _explore(
     workers: int,
     console: Console,
     as_json: bool,
+    keep: Keep,
 ) -> ExitCode:
     began = time.monotonic()
     every: list[Task | AnyTask] = [*hearts, *table]
@@ -141,8 +160,10 @@ def _explore(
     done = [each for each in ended if isinstance(each, Explored)]
     of_table = [each for each in ended if not isinstance(each, Explored)]
     code = _exit_code(done, of_table, design)
+    result = _as_json(done, of_table, bounds, design, code)
+    keep(result)
     if as_json:
-        print(json.dumps(_as_json(done, of_table, bounds, design, code), indent=2))
+        print(json.dumps(result, indent=2))
     else:
         _print(console, done, of_table, design, code, time.monotonic() - began)
     return code

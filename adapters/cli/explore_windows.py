@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from unswept.adapters.cli.exit_codes import ExitCode
+from unswept.adapters.cli.keep_record import Keep
 from unswept.adapters.cli.searching import in_processes, without_collector
 from unswept.core.errors import MisuseError
 from unswept.spec.explorer.designs import REAL
@@ -27,7 +28,7 @@ class _WindowTask:
 
 
 def compare_windows(
-    design: str, workers: int, limit: int, console: Console, as_json: bool
+    design: str, workers: int, limit: int, console: Console, as_json: bool, keep: Keep
 ) -> ExitCode:
     """Search on both sides of the formula, print what came of it, and say how to end."""
     if design != REAL:
@@ -37,8 +38,10 @@ def compare_windows(
     began = time.monotonic()
     done = in_processes(_bracketed, tasks, workers, console, "windows")[::-1]
     code = _windows_verdict(done)
+    result = _windows_as_json(done, code)
+    keep(result)
     if as_json:
-        print(json.dumps(_windows_as_json(done, code), indent=2))
+        print(json.dumps(result, indent=2))
     else:
         _print_windows(console, done, code, time.monotonic() - began)
     return code

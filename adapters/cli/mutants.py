@@ -13,6 +13,7 @@ from rich.console import Console
 from unswept.adapters.cli.common import processes, progress_bar
 from unswept.adapters.cli.designs_table import add_verdict, designs_table
 from unswept.adapters.cli.exit_codes import ExitCode
+from unswept.adapters.cli.keep_record import Keeper
 from unswept.core.checks import check_whole
 from unswept.core.errors import MisuseError
 from unswept.simulations import workers as crews
@@ -40,6 +41,7 @@ def mutants(
     check_whole("--seeds", seeds, 1, 1_000_000)
     count = processes(workers)
     console = Console(stderr=as_json)
+    keeper = Keeper("mutants", f"unswept mutants --seeds {seeds}")
     verdicts = []
     with crews.processes(count) as crew, progress_bar(console) as progress:
         task = progress.add_task("broken designs", total=len(wanted))
@@ -47,8 +49,10 @@ def mutants(
             verdicts.append(verdict)
             progress.advance(task)
     code = ExitCode.HELD if all(verdict.caught for verdict in verdicts) else ExitCode.COVERAGE_SHORT
+    result = _as_json(verdicts, seeds, code)
+    keeper.keep(result, whole=not names, weight=seeds)
     if as_json:
-        print(json.dumps(_as_json(verdicts, seeds, code), indent=2))
+        print(json.dumps(result, indent=2))
     else:
         _print(console, verdicts, seeds)
     raise typer.Exit(code)

@@ -1,4 +1,4 @@
-"""`unswept report`: a run's trace as a page, and its timeline as SVG or PNG."""
+"""`unswept report`: a run's trace as a page, its timeline as SVG or PNG, and the evidence page."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ import typer
 from attrs import fields_dict
 from rich.console import Console
 
+from unswept.adapters.cli.evidence import PAGE, write_evidence
 from unswept.adapters.cli.simulate_options import Campaign
+from unswept.adapters.evidence.records import folder
 from unswept.adapters.report.composing import compose
 from unswept.adapters.report.drawing import draw
 from unswept.adapters.report.page import Subject, page
@@ -26,9 +28,12 @@ from unswept.simulations.run import Settings
 
 def report(
     run: Annotated[
-        Path,
-        typer.Argument(help="A trace (.jsonl), or a folder of traces.", show_default=False),
-    ],
+        Path | None,
+        typer.Argument(
+            help="A trace (.jsonl), or a folder of traces; with --evidence the folder of records.",
+            show_default=False,
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(help="The page; by default report-seed-S.html, if no picture is asked for."),
@@ -45,11 +50,27 @@ def report(
         Path | None,
         typer.Option(help="What `unswept simulate --json` printed: adds its table of designs."),
     ] = None,
+    evidence: Annotated[
+        bool,
+        typer.Option(
+            "--evidence",
+            help="Instead: each law with what proofs, explorer, simulator and others have shown of "
+            "it, from their records, as evidence.html and evidence.md.",
+        ),
+    ] = False,
 ) -> None:
     """Write one page that needs no network: verdict, laws, and a timeline to look into.
 
     Exit code: 0 the files are written, 2 usage. The verdict is the page's, not this command's.
+    With --evidence: 0 there are no holes, 1 something was refuted, 3 something was not found out, 4
+    something was not put to the test.
     """
+    if evidence:
+        if any(each is not None for each in (seed, svg_file, png_file, campaign)):
+            raise MisuseError("--evidence is of no one run: it goes with --out alone")
+        raise typer.Exit(write_evidence(run or folder(), out or PAGE))
+    if run is None:
+        raise MisuseError("RUN is missing: a trace, or a folder of traces; or else --evidence")
     if seed is not None:
         check_whole("--seed", seed, 0, 2**63 - 1)
     file, listed = find(run, seed)

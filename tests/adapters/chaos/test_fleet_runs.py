@@ -37,7 +37,8 @@ def check(report: Report) -> None:
 
 
 def test_on_sqlite_every_job_is_accounted_for(tmp_path: Path) -> None:
-    """Runners are killed, stopped past their leases, and drained; an audit finds nothing either."""
+    """Runners are killed, stopped past their leases, and drained; an audit finds nothing either.
+    (L4, L5, L6, L7, L14, F1)"""
     url = f"sqlite:{tmp_path / 'jobs.db'}"
     auditor = Auditor(url)
     check(run(Settings(url, runners=4, jobs=JOBS, seed=SEED), auditor))
@@ -49,7 +50,7 @@ def test_on_sqlite_every_job_is_accounted_for(tmp_path: Path) -> None:
 
 
 def test_on_postgres_every_job_is_accounted_for(postgres_url: str) -> None:
-    """The same on a server, whose schema is gone afterwards."""
+    """The same on a server, whose schema is gone afterwards. (L4, L5, L6, L7, L14, F1)"""
     import psycopg
 
     schema = f"unswept_chaos_{uuid4().hex[:12]}"

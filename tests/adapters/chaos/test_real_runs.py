@@ -40,8 +40,9 @@ ONE = {Fault.KILL, Fault.STOP, Fault.PAUSE, Fault.TERM, Fault.BLOCK}
 
 
 def test_on_sqlite_no_heartbeated_job_is_swept(tmp_path: Path) -> None:
-    """Gateways are killed, stopped, drained and blocked, and the file is locked; an audit of what
-    is left finds nothing either."""
+    """Gateways are killed, stopped, drained and blocked, and the file is locked: what the laws
+    promise of a store holds of it, and an audit of what is left finds nothing either.
+    (L1, L2, L4, L5, L12, L12a, L13, L14)"""
     url = f"sqlite:{tmp_path / 'jobs.db'}"
     auditor = Auditor(url)
     report = run(Settings(url, MINUTES, seed=SEED), auditor)
@@ -54,7 +55,8 @@ def test_on_sqlite_no_heartbeated_job_is_swept(tmp_path: Path) -> None:
 
 def test_on_postgres_no_heartbeated_job_is_swept() -> None:
     """Gateways are killed, stopped, drained, blocked and cut off, and the server crashes and comes
-    back after longer than a lease; an audit of the schema finds nothing either."""
+    back after longer than a lease; an audit of the schema finds nothing either.
+    (L1, L2, L4, L5, L12, L12a, L13, L14)"""
     schema = "unswept_chaos_audited"
     # What was acknowledged must survive the crash, as it does where nobody has asked otherwise.
     with running({"synchronous_commit": "on"}) as server:
