@@ -17,6 +17,7 @@ from unswept.adapters.cli.designs_table import add_verdict, designs_table
 from unswept.adapters.cli.exit_codes import ExitCode
 from unswept.adapters.cli.replay_view import shown_title
 from unswept.adapters.cli.simulate_options import Campaign
+from unswept.adapters.report.words import counted
 from unswept.adapters.version import version
 from unswept.core.checks import check_whole
 from unswept.core.errors import MisuseError
@@ -98,15 +99,11 @@ def _print_exhibit(console: Console, exhibit: Exhibit, seeds: int) -> None:
     if exhibit.script is None:
         say(f"  It could not be shrunk: {exhibit.why_no_script}")
     else:
-        say(f"  Shrunk to {_counted(exhibit.script)}:")
+        say(f"  Shrunk to {counted(len(exhibit.script.steps), 'step')}:")
         for line in _trace(exhibit.script):
             say(line)
         say(f"  {exhibit.script.law}: {exhibit.script.offence}")
     say(f"  Replay it: {_replay(exhibit.settings)}\n")
-
-
-def _counted(script: Script) -> str:
-    return f"{len(script.steps)} step{'' if len(script.steps) == 1 else 's'}"
 
 
 def _trace(script: Script) -> list[Text]:

@@ -6,6 +6,7 @@ same step with its decision tampered with, or with a ghost that says otherwise.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -923,7 +924,9 @@ def test_each_law_catches_its_offence_and_passes_the_lawful_step(name: str) -> N
     law_id, case = CASES[name]
     lawful, offence = case()
     assert offences(lawful) == {}
-    assert law_id in offences(offence), f"{law_id} did not see it; found: {offences(offence)}"
+    found = offences(offence)
+    assert law_id in found, f"{law_id} did not see it; found: {found}"
+    assert not re.search(r"[<({]\w+\.|<\w+|\w=", found[law_id]), "values, as a person writes them"
 
 
 def at_the_end_of_late_output() -> Step:
