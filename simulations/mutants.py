@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from functools import partial
 from typing import Final
 
 from attrs import evolve, frozen
 
-from unswept.core.commands import Store
 from unswept.core.errors import UnsweptError
-from unswept.simulations.campaign import run_seed
+from unswept.simulations.campaign import pure_alone, run_seed
 from unswept.simulations.designs import DESIGNS
 from unswept.simulations.faults import FAULTS
 from unswept.simulations.run import Found, Settings
 from unswept.simulations.script import Script
 from unswept.simulations.shrinking import NotReproducedError, shrink
-from unswept.simulations.timeline import StoreClock
 from unswept.simulations.workers import Workers, in_order
 
 SEEDS: Final = 60
@@ -72,12 +69,6 @@ class Exhibit:
     script: Script | None = None
     """That run, cut down."""
     why_no_script: str | None = None
-
-
-@contextmanager
-def pure_alone(clock: StoreClock, seed: int) -> Iterator[Store | None]:
-    """Opens no store under test: broken designs run on the pure one."""
-    yield None
 
 
 @frozen

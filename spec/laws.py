@@ -402,6 +402,8 @@ def _l10(send: Send) -> str | None:
 
 
 def _l11(work: Work) -> str | None:
+    if work.stamped_from is None:
+        return f"{work.instance} began a step of {work.job_id} without any grant"
     local_deadline = work.stamped_from + work.ttl_ms - work.margin_ms
     if work.requeue is RequeueRule.NEVER or work.now < local_deadline:
         return None

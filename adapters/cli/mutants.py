@@ -22,8 +22,8 @@ from unswept.adapters.version import version
 from unswept.core.checks import check_whole
 from unswept.core.errors import MisuseError
 from unswept.simulations import workers as crews
-from unswept.simulations.campaign import broken_designs
-from unswept.simulations.mutants import PURE, SEEDS, Exhibit, exhibit_designs, pure_alone
+from unswept.simulations.campaign import broken_designs, pure_alone
+from unswept.simulations.mutants import PURE, SEEDS, Exhibit, exhibit_designs
 from unswept.simulations.run import Settings
 from unswept.simulations.script import Script, Shown, carried_out
 

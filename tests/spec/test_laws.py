@@ -1159,6 +1159,13 @@ def test_l11_ends_requeueable_work_at_its_local_deadline(
     assert (found("L11", work) is None) is lawful
 
 
+@pytest.mark.parametrize("requeue", RequeueRule)
+def test_l11_lets_nobody_work_without_a_grant(requeue: RequeueRule) -> None:
+    """Whether the job may be requeued or not."""
+    work = Work("A", "j1", requeue, MonoMs(0), None, Ms(0), Ms(10))
+    assert found("L11", work) == "A began a step of j1 without any grant"
+
+
 @pytest.mark.parametrize(
     ("stood", "gap", "lawful"),
     [(2_400, 300, True), (9_000, 0, True), (2_399, 300, False), (2_400, 301, False)],
