@@ -70,7 +70,7 @@ class ScriptTrace:
     def _pass(self, now: StoreMs) -> None:
         passed = now - self._now
         if passed < 0:
-            self._trace.fault(self._at, "clock-back", "strikes", ms=passed)
+            self._trace.fault(self._at, "store-clock", "strikes", ms=passed)
         self._at += max(0, passed)
         self._now = now
 
