@@ -9,7 +9,6 @@ import shlex
 import pytest
 from typer.testing import CliRunner, Result
 
-from tests.adapters.cli.usage import refusal
 from unswept.adapters.cli.exit_codes import ExitCode
 from unswept.adapters.cli.main import app
 from unswept.simulations.designs import DESIGNS
@@ -91,16 +90,3 @@ def test_json_is_one_object_for_machines() -> None:
     assert design["minimal"]["offence"].startswith("q1 is malformed")
     assert design["why_not_minimal"] is None
     assert "--seed 1 " in design["replay"]
-
-
-@pytest.mark.parametrize(
-    ("words", "named"), [(("bogus",), "bogus"), (("unswept",), "unswept"), (("--seeds", "0"), "0")]
-)
-def test_wrong_words_are_usage_errors(
-    words: tuple[str, ...],
-    named: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """A design that is not there, or not broken, is refused with exit 2."""
-    assert named in refusal(monkeypatch, capsys, "mutants", *words)
