@@ -19,7 +19,7 @@ from unswept.simulations.script_search import Search, cost
 from unswept.simulations.timeline import StoreClock, Timeline
 
 _COMMANDS: Final = 8_000
-"""How much all tries to cut the run may tell the pure store."""
+"""How much all tries to cut the run may tell the pure store; a longer run is not cut."""
 
 
 @frozen
@@ -83,9 +83,12 @@ class _Runs:
         return found
 
     def cut(self, whole: Cut) -> Cut:
-        """The smallest run that was found."""
+        """The smallest run that was found; the whole one, if it is longer than all tries may be: to
+        find out that others take as long would be most of the time, and the script needs none."""
         best = whole
         tried: set[Settings] = set()
+        if len(whole.entries) > _COMMANDS:
+            return best
         while (smaller := self._smaller(best, tried)) is not None:
             best = smaller
         return evolve(best, tries=len(tried))

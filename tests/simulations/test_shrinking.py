@@ -17,6 +17,7 @@ from unswept.core.job import Terms
 from unswept.core.lease import Status
 from unswept.core.memory import MemoryStore
 from unswept.core.units import Ms, StoreMs
+from unswept.simulations import shrinking
 from unswept.simulations.campaign import EPOCH, run_seed
 from unswept.simulations.ddmin import ddmin
 from unswept.simulations.designs import DESIGNS
@@ -115,6 +116,18 @@ def test_a_run_that_holds_cannot_be_shrunk() -> None:
     """Where no law was broken there is nothing to look for, and that is said."""
     with pytest.raises(NotReproducedError, match="seed 1 broke no law"):
         shrunk(Settings(1, hours=0.02))
+
+
+def test_a_run_that_is_longer_than_all_tries_is_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its script is looked for at once, and is as short."""
+    settings = violating("cancel-lost")
+    known = shrunk(settings)
+    assert known.run_tries > 0
+    monkeypatch.setattr(shrinking, "_COMMANDS", known.told - 1)
+    small = shrunk_anew(settings)
+    assert small.run_tries == 0
+    assert small.script.settings.faults == settings.faults
+    assert len(small.script.steps) == len(known.script.steps)
 
 
 def test_a_recorded_run_is_the_same_run() -> None:
