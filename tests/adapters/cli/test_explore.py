@@ -9,7 +9,6 @@ import pytest
 from attrs import evolve
 from typer.testing import CliRunner, Result
 
-from tests.adapters.cli.usage import refusal
 from unswept.adapters.cli import explore as command
 from unswept.adapters.cli import explore_windows
 from unswept.adapters.cli.exit_codes import ExitCode
@@ -210,30 +209,6 @@ def test_windows_with_a_wrong_formula_or_without_an_end_are_no_pass(
     assert run("--windows", "--workers", "1").exit_code == ExitCode.REFUTED
     monkeypatch.setattr(explore_windows, "CASES", (Case(ROWS[2], 0),))
     assert run("--windows", "--limit", "50").exit_code == ExitCode.UNDETERMINED
-
-
-@pytest.mark.parametrize(
-    ("words", "named"),
-    [
-        (("--design", "bogus"), "bogus"),
-        (("--workers", "0"), "--workers"),
-        (("--limit", "0"), "--limit"),
-        (("--instances", "0"), "--instances"),
-        (("--leases", "7"), "--leases"),
-        (("--depth", "0"), "--depth"),
-        (("--depth", "3", "--design", "lock-blind"), "--depth"),
-        (("--depth", "3", "--design", "bogus"), "bogus"),
-        (("--windows", "--design", "lock-blind"), "--windows"),
-    ],
-)
-def test_wrong_words_are_usage_errors(
-    words: tuple[str, ...],
-    named: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """A value that cannot be is refused with exit 2, named, and nothing runs."""
-    assert named in refusal(monkeypatch, capsys, "explore", *words)
 
 
 def test_help_names_every_design() -> None:
