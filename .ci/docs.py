@@ -13,6 +13,7 @@ import inspect
 import re
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,8 @@ def on_config(config: Any) -> Any:
     links = ROOT / "build" / "types" / "unswept"
     links.mkdir(parents=True, exist_ok=True)
     for name in ("core", "spec", "simulations", "adapters"):
-        if not (links / name).exists():
-            (links / name).symlink_to(ROOT / name)
+        with suppress(FileExistsError):
+            (links / name).symlink_to(Path("../../..") / name)
     return config
 
 
@@ -42,8 +43,8 @@ def laws_page() -> str:
     lines = [
         "# The laws",
         "",
-        "Written by `.ci/docs.py` from `spec/laws.py`. Proofs, explorer, simulator and audit judge by",
-        "these predicates; [the reliability model](../reliability.md) says which clock decides each.",
+        "Written by `.ci/docs.py` from `spec/laws.py`. Proofs, explorer, simulator and audit judge",
+        "by these predicates; [the reliability model](../reliability.md) says which clock decides.",
         "",
         "| law | | judges | on |",
         "|---|---|---|---|",

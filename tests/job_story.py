@@ -1,5 +1,5 @@
-"""What a job goes through in a simulated run, as words: the table of faults names them, and a reader
-sees them with `unswept replay SEED --job ID`."""
+"""What a job goes through in a simulated run, as words: the table of faults names them, and a
+reader sees them with `unswept replay SEED --job ID`."""
 
 from __future__ import annotations
 

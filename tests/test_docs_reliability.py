@@ -1,4 +1,4 @@
-"""The reliability model cannot rot: every fault has its row, and each row's seed shows what it says."""
+"""The reliability model cannot rot: every fault has its row, and its seed shows what that says."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def parsed(command: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("row", ROWS.values(), ids=list(ROWS))
 def test_the_seed_of_a_row_shows_what_it_says(row: Row) -> None:
-    """The fault strikes, the job goes through what stands there, in this order, and no law breaks."""
+    """The fault strikes, the job goes through what stands there, in this order; no law breaks."""
     given = parsed(row.command)
     assert given["store"] == "memory:"
     faults = faults_of(given["faults"])
