@@ -29,7 +29,8 @@ class Stories:
     """Reads a trace line by line; `of[job]` is what the job went through, in order."""
 
     fault: str
-    of: dict[str, list[str]] = field(factory=dict)
+    of: dict[str, list[tuple[int, str]]] = field(factory=dict)
+    """By job: true milliseconds and a word."""
     _owner: dict[str, str] = field(factory=dict)
     _event_of: list[str] = field(factory=list)
     """By its number, from 0: the job that an event is of."""
@@ -39,7 +40,7 @@ class Stories:
         """One more record."""
         record = json.loads(line)
         for job, word in self._words(record):
-            self.of.setdefault(job, []).append(word)
+            self.of.setdefault(job, []).append((record["at"], word))
 
     def _words(self, record: dict[str, Any]) -> Iterator[tuple[str, str]]:
         kind = record["type"]
@@ -93,7 +94,7 @@ class Stories:
         held = [job for job, owner in self._owner.items() if on in (None, job, owner)]
         for job in held:
             said = self.of.get(job)
-            if not said or said[-1] != word:
+            if not said or said[-1][1] != word:
                 yield job, word
 
     def _instance(self, record: dict[str, Any]) -> Iterator[tuple[str, str]]:

@@ -55,7 +55,8 @@ def parsed(command: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("row", ROWS.values(), ids=list(ROWS))
 def test_the_seed_of_a_row_shows_what_it_says(row: Row) -> None:
-    """The fault strikes, the job goes through what stands there, in this order; no law breaks."""
+    """The fault strikes, the job goes through what stands there, in this order and within the
+    time that is shown; no law breaks."""
     given = parsed(row.command)
     assert given["store"] == "memory:"
     faults = faults_of(given["faults"])
@@ -67,7 +68,8 @@ def test_the_seed_of_a_row_shows_what_it_says(row: Row) -> None:
     assert outcome.violation is None
     assert outcome.faults[row.fault] >= 1
     words, _, marks = row.seen.partition(";")
-    story = told.of[given["job"]]
+    begin, end = 1000 * given["begin"], 1000 * given["end"]
+    story = [word for at, word in told.of[given["job"]] if begin <= at <= end]
     rest = iter(story)
     missing = [word for word in words.split(", ") if word not in rest]
     assert not missing, f"{missing[0]} does not come there: {', '.join(story)}"
