@@ -73,7 +73,7 @@ class Row:
             index = next(later, len(story))
             if index == len(story):
                 return None
-        end = story[index][0]
+        begin = end = story[index][0]
         for word in reversed(self.words):
             index = max(k for k in range(index + 1) if story[k][1] == word)
             begin, index = story[index][0], index - 1
