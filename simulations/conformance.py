@@ -385,8 +385,7 @@ def short(command: Any) -> str:
 
 
 def replay(make_store: MakeStore, history: History) -> None:
-    """Ask a store, in lockstep with the pure one, what a failing search has asked;
-    `NonconformanceError` where their replies differ."""
+    """Ask a store, in lockstep with the pure one, what a failing search has asked."""
     pair = Lockstep(make_store)
     try:
         for at, command in history:
