@@ -200,7 +200,6 @@ class Instance(Actor):
                 self._beat(effect.number, now)
             else:
                 self._register()
-        self._set_timer(now)
         if self.world.trace is not None:
             phase = hearts.phase_at(self.heart, now)
             self.world.trace.mind(self.world.timeline.now, self, phase, self.sweeper.suspicions)

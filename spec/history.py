@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from unswept.core.commands import Admit, Claim, Command, Heartbeat, Register, Start
@@ -48,12 +49,24 @@ class History:
             decision.events,
             output,
             self.stamps,
-            world.ids,
+            self.used_ids(world),
             world.events,
-            _twin(world, command) if isinstance(command, Admit) else None,
+            self.twin(world, command) if isinstance(command, Admit) else None,
             self._claimer(command.owner) if isinstance(command, Claim) else Claimer(),
             tuple(used),
         )
+
+    def used_ids(self, world: World) -> Collection[str]:
+        """Every id that has been used, as the store has it."""
+        return world.ids
+
+    def twin(self, world: World, command: Admit) -> Job | None:
+        """The newest job under the request key of an admit, as the store has it."""
+        request = command.request
+        if request.principal is None or request.request_key is None:
+            return None
+        key = world.keys.get((request.principal, request.request_key))
+        return None if key is None else world.jobs.get(key.job_id)
 
     def remember(self, step: Step) -> None:
         """Keep the ghosts in step; call it when the laws have judged the step."""
@@ -83,11 +96,3 @@ class History:
             known = self._claimer(command.owner)
             last_no = max(known.last_no, command.claim_no)
             self.claimers[command.owner] = Claimer(last_no, known.max_held)
-
-
-def _twin(world: World, command: Admit) -> Job | None:
-    request = command.request
-    if request.principal is None or request.request_key is None:
-        return None
-    key = world.keys.get((request.principal, request.request_key))
-    return None if key is None else world.jobs.get(key.job_id)

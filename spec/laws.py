@@ -208,6 +208,18 @@ def _l4(step: Step) -> str | None:
     return None
 
 
+def _l4_never(step: Step) -> str | None:
+    for before, after in step.rows:
+        if before is None or after is None or before.lease.requeue is not RequeueRule.NEVER:
+            continue
+        cmd = step.command
+        back = after.lease.status is Status.QUEUED and after.lease.epoch > before.lease.epoch
+        forced = isinstance(cmd, c.Requeue) and cmd.force
+        if (back or isinstance(cmd, (c.Release, c.Requeue))) and not forced:
+            return f"{after.id} may not be requeued, and was let go by {type(cmd).__name__}"
+    return None
+
+
 def _by_policy(step: Step, orphan: Job) -> bool:
     """Was it orphaned in this very step, by a sweep that its policy bids go on?"""
     was = step.before(orphan.id)
@@ -258,9 +270,9 @@ def _l5_events(step: Step) -> str | None:
         if count > max(1, changes[job_id]):
             return f"one command left {count} events for {job_id}"
     for event in step.events:
-        key = (event.job_id, event.epoch, event.kind)
-        if key in step.known_events:
-            return f"the event {key} was written twice"
+        if (event.job_id, event.epoch, event.kind) in step.known_events:
+            said = f"{event.kind} of {event.job_id}, epoch {event.epoch}"
+            return f"the event {said}, was written twice"
     moved = {job.id for pair in step.rows for job in pair if job is not None}
     for event in step.events:
         if event.kind is not Kind.STALE_RESULT and event.job_id not in moved:
@@ -402,6 +414,8 @@ def _l10(send: Send) -> str | None:
 
 
 def _l11(work: Work) -> str | None:
+    if work.stamped_from is None:
+        return f"{work.instance} began a step of {work.job_id} without any grant"
     local_deadline = work.stamped_from + work.ttl_ms - work.margin_ms
     if work.requeue is RequeueRule.NEVER or work.now < local_deadline:
         return None
@@ -495,7 +509,8 @@ def _handed_out(job: Job, cmd: c.Admit, now: int) -> bool:
 def _well_formed(step: Step) -> str | None:
     for _, after in step.rows:
         if after is not None and not well_formed(after.lease):
-            return f"{after.id} is malformed: {after.lease}"
+            said = ", ".join(f"{name} {value}" for name, value in after.lease.__dict__.items())
+            return f"{after.id} is malformed: {said}"
     return None
 
 
@@ -646,9 +661,10 @@ LAWS: Final[tuple[Law, ...]] = (
     Law(
         "L4",
         "Until its eviction a terminal job never changes; orphaned changes only by heal, requeue, "
-        "settlement or cancel, or in the very sweep by the job's policy.",
+        "settlement or cancel, or in the very sweep by the job's policy; a job that may not be "
+        "requeued is released by nobody, and requeued by force alone.",
         Judges.STEP,
-        _l4,
+        lambda step: _l4(step) or _l4_never(step),
     ),
     Law(
         "L5",

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.postgres_server import running
+from unswept.adapters.evidence.records import VARIABLE
 
 # No deadline: stores on disk and virtual clocks make the time of one example meaningless.
 settings.register_profile(
@@ -35,6 +36,19 @@ settings.register_profile(
     stateful_step_count=100,
 )
 settings.load_profile("ci")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def records_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What tests run is kept for no evidence page of the project."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(VARIABLE, str(tmp_path_factory.mktemp("evidence")))
+        yield
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are cores: much of what is tested here is waiting."""
+    return (os.cpu_count() or 1) + 1
 
 
 @pytest.fixture(scope="session")
@@ -62,3 +76,15 @@ def drop_schema(url: str, name: str) -> None:
         # A test that fails may leave a transaction behind, which is no reason to wait for ever.
         connection.execute("SET lock_timeout = '20s'")
         connection.execute(f"DROP SCHEMA IF EXISTS {name} CASCADE".encode())
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print each table of which tests have recorded rows, as a property named by the table's head;
+    also where all is well, since such a table is a result and no by-product."""
+    reports = [*terminalreporter.getreports("passed"), *terminalreporter.getreports("failed")]
+    told = {(head, str(row)) for report in reports for head, row in report.user_properties}
+    for head in sorted({head for head, _ in told if head.startswith("|")}):
+        terminalreporter.section("what tests have found")
+        terminalreporter.write_line(
+            "\n".join([head, *sorted(row for of, row in told if of == head)])
+        )

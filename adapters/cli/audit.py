@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,8 +14,9 @@ from rich.table import Table
 
 from unswept.adapters.cli.db import AsJson, Schema
 from unswept.adapters.cli.exit_codes import ExitCode
+from unswept.adapters.cli.keep_record import Keeper
+from unswept.adapters.extras import need
 from unswept.core.checks import check_whole
-from unswept.core.errors import MisuseError
 
 if TYPE_CHECKING:
     from unswept.adapters.audit.judge import Offence, Verdict
@@ -48,24 +50,21 @@ def audit(
     Exit code: 0 no offence, 1 offences, 2 usage, 3 it could not be read.
     """
     check_whole("--limit", limit, 0, 1_000_000)
+    keeper = Keeper("audit", f"unswept audit {shlex.quote(place)}", place)
     found = _judged(place, schema, limit, export)
     broken = any(verdict.count for verdict in found.verdicts)
     code = ExitCode.REFUTED if broken else ExitCode.HELD
+    result = {"verdict": code.name.lower(), "exit_code": int(code), **asdict(found)}
+    keeper.keep(result)
     if as_json:
-        verdict = {"verdict": code.name.lower(), "exit_code": int(code)}
-        print(json.dumps({**verdict, **asdict(found)}, indent=2))
+        print(json.dumps(result, indent=2))
     else:
         _print(found)
     raise typer.Exit(code)
 
 
 def _judged(place: str, schema: str | None, limit: int, export: str | None) -> Audit:
-    try:
-        import duckdb  # noqa: F401
-    except ImportError as error:
-        raise MisuseError(
-            f"an audit needs DuckDB: pip install 'unswept[simulate]' ({error})"
-        ) from None
+    need("an audit needs DuckDB", "simulate", "duckdb")
     from unswept.adapters.audit.place import audit as judged
 
     return judged(place, schema, limit, export)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Annotated, Any
 
 import typer
@@ -13,6 +14,7 @@ from unswept.adapters.chaos.plan import POLICY, Fault
 from unswept.adapters.chaos.run import Report, Settings, run
 from unswept.adapters.chaos.verdict import CHECKS
 from unswept.adapters.cli.exit_codes import ExitCode
+from unswept.adapters.cli.keep_record import Keeper
 from unswept.adapters.cli.real_runs import (
     EvidenceOption,
     JsonOption,
@@ -73,11 +75,18 @@ def chaos(
         None if restart_command is None else restart_by(restart_command),
         evidence,
     )
+    keeper = Keeper(
+        "chaos",
+        f"unswept chaos --store {shlex.quote(store)} --minutes {minutes:g} --instances {instances}"
+        f" --seed {seed}",
+        store.partition(":")[0],
+    )
     carry_out(
         lambda show: run(settings, show),
         as_json,
         lambda console, report, code: _print(console, settings, report, code),
         lambda report, code: _as_json(settings, report, code),
+        lambda result: keeper.keep(result, weight=minutes),
     )
 
 

@@ -1,36 +1,48 @@
-"""`unswept explore`: search every schedule of a small world for the sweep of a live job."""
+"""`unswept explore`: search every schedule of a few instances and jobs for a broken law."""
 
 from __future__ import annotations
 
-import gc
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
-from multiprocessing import get_context
-from typing import Annotated, Any, TypeVar
+from functools import partial
+from typing import Annotated, Any
 
 import typer
 from attrs import frozen
 from rich.console import Console
 from rich.table import Table
 
-from unswept.adapters.cli.common import processes, progress_bar
+from unswept.adapters.cli.common import processes
 from unswept.adapters.cli.exit_codes import ExitCode
+from unswept.adapters.cli.explore_table import (
+    AnySearched,
+    AnyTask,
+    Bounds,
+    is_of_table,
+    laws_broken,
+    run,
+    table_tasks,
+    totals,
+    verdict_of,
+)
+from unswept.adapters.cli.explore_table_report import as_json as as_json_of_table
+from unswept.adapters.cli.explore_table_report import print_table
+from unswept.adapters.cli.explore_windows import compare_windows
+from unswept.adapters.cli.keep_record import Keep, Keeper
+from unswept.adapters.cli.searching import in_processes, without_collector
 from unswept.core.checks import check_whole
 from unswept.core.errors import MisuseError
 from unswept.spec.explorer.designs import DESIGNS, REAL, Design, Mix
-from unswept.spec.explorer.model import Model
+from unswept.spec.explorer.neglect import model_of
 from unswept.spec.explorer.scope import NOT_SEARCHED, SEARCHED
 from unswept.spec.explorer.search import Search, search
 from unswept.spec.explorer.story import legend, sentences, timeline
-from unswept.spec.explorer.windows import CASES, Bracket, Case, bracket
-
-S = TypeVar("S")
-T = TypeVar("T")
+from unswept.spec.explorer.table.designs import TABLE_DESIGNS
+from unswept.spec.explorer.table.settled import SETTLING_DESIGNS
+from unswept.spec.laws import LAWS
 
 _LIMIT = 1_000_000
+_NAMES = (*DESIGNS, *SETTLING_DESIGNS, *TABLE_DESIGNS)
 
 
 @frozen
@@ -52,13 +64,25 @@ class Explored:
 
 def explore(
     design: Annotated[
-        str, typer.Option(help=f"The design that is searched: {', '.join(DESIGNS)}.")
+        str, typer.Option(help=f"The design that is searched: {', '.join(_NAMES)}.")
     ] = REAL,
     workers: Annotated[int | None, typer.Option(help="Processes; by default one per core.")] = None,
     limit: Annotated[
         int, typer.Option(help="States after which a search is given up; that is no pass.")
     ] = _LIMIT,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    instances: Annotated[
+        int | None, typer.Option(help="Search the table only, with so many instances.")
+    ] = None,
+    leases: Annotated[
+        int | None, typer.Option(help="Search the table only, with so many jobs.")
+    ] = None,
+    depth: Annotated[
+        int | None, typer.Option(help="Search the table only, so many steps deep; else to its end.")
+    ] = None,
+    alone: Annotated[
+        bool, typer.Option("--alone", help="Search the real design without the broken ones.")
+    ] = False,
     windows: Annotated[
         bool,
         typer.Option(
@@ -68,85 +92,102 @@ def explore(
         ),
     ] = False,
 ) -> None:
-    """Search every schedule of two instances, one job and a few faults, breadth-first.
+    """Search every schedule of a few instances and jobs for a broken law, breadth-first.
 
-    The real design is searched under every mix of faults, and each broken design until it sweeps a
-    live job, as this search must notice.
+    Three parts: hearts under every mix of faults, in exact time; the table under every command that
+    could be on its way; and instances that must finally settle what a lost owner held. The real
+    design is searched to the end, and each broken design until it breaks its law, as the search
+    must notice.
 
-    Exit code: 0 no sweep of a live job exists, 1 one was found, 2 usage, 3 a search was given up, 4
-    a broken design was not refuted. With --windows: 0 the formula is exact to one tick, 1 it is
-    not.
+    Exit code: 0 no law can be broken, 1 one can, 2 usage, 3 a search was given up, 4 a broken
+    design was not refuted. With --windows: 0 the formula is exact to one tick, 1 it is not.
     """
     check_whole("--limit", limit, 1, 1_000_000_000)
     count = processes(workers)
     console = Console(stderr=as_json)
     if windows:
-        raise typer.Exit(_compare_windows(design, count, limit, console, as_json))
-    raise typer.Exit(_explore(design, count, limit, console, as_json))
+        keeper = Keeper("windows", f"unswept explore --windows --limit {limit}")
+        keep: Keep = partial(keeper.keep, whole=limit >= _LIMIT)
+        raise typer.Exit(compare_windows(design, count, limit, console, as_json, keep))
+    if design not in _NAMES:
+        raise MisuseError(f"--design must be one of {', '.join(_NAMES)}, got {design}")
+    bounds = _bounds(instances, leases, depth, limit)
+    bounded = (instances, leases, depth) != (None, None, None)
+    of_hearts = design in DESIGNS and design != REAL
+    if bounded and of_hearts:
+        raise MisuseError(f"--instances, --leases, --depth are of the table, and {design} is not")
+    only_table = bounded or is_of_table(design)
+    hearts = [] if only_table else _tasks(design, limit, alone)
+    table = [] if of_hearts else table_tasks(design, bounds, alone)
+    keep = _keep(design, bounds, only_table, alone)
+    raise typer.Exit(_explore(design, hearts, table, bounds, count, console, as_json, keep))
 
 
-def _in_processes(
-    run: Callable[[S], T], tasks: Sequence[S], workers: int, console: Console, what: str
-) -> list[T]:
-    """What each task came to, in their order, so that no report depends on `workers`."""
-    with progress_bar(console) as progress:
-        bar = progress.add_task(what, total=len(tasks))
-        if workers == 1 or len(tasks) == 1:
-            return [run(task) for task in progress.track(tasks, task_id=bar)]
-        with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-            try:
-                running = [pool.submit(run, task) for task in tasks]
-                for _ in as_completed(running):
-                    progress.advance(bar)
-                return [each.result() for each in running]
-            finally:
-                pool.shutdown(cancel_futures=True)
+def _keep(design: str, bounds: Bounds, only_table: bool, alone: bool) -> Keep:
+    """What becomes of the result: a broken design is to be refuted, which is no evidence."""
+    sizes = f" --instances {bounds.instances}" if only_table else ""
+    sizes += "" if bounds.jobs is None else f" --leases {bounds.jobs}"
+    sizes += "" if bounds.depth is None else f" --depth {bounds.depth}"
+    part = sizes + " --alone" * alone
+    keeper = Keeper("explore", f"unswept explore --limit {bounds.limit}{part}", part)
+    if design != REAL:
+        return lambda _: None
+    return partial(keeper.keep, whole=bounds.depth is None and bounds.limit >= _LIMIT)
 
 
-@contextmanager
-def _without_collector() -> Iterator[None]:
-    """A search only grows, and makes no cycles: looking for garbage takes a fifth of its time."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collecting:
-            gc.enable()
+def _bounds(instances: int | None, leases: int | None, depth: int | None, limit: int) -> Bounds:
+    for name, value in (("--instances", instances), ("--leases", leases)):
+        if value is not None:
+            check_whole(name, value, 1, 6)
+    if depth is not None:
+        check_whole("--depth", depth, 1, 1_000)
+    return Bounds(instances or 2, leases, depth, limit)
 
 
-# Designs ----------------------------------------------------------------------------------------
-
-
-def _explore(design: str, workers: int, limit: int, console: Console, as_json: bool) -> ExitCode:
-    tasks = _tasks(design, limit)
+def _explore(
+    design: str,
+    hearts: list[Task],
+    table: list[AnyTask],
+    bounds: Bounds,
+    workers: int,
+    console: Console,
+    as_json: bool,
+    keep: Keep,
+) -> ExitCode:
     began = time.monotonic()
-    done = _in_processes(_searched, tasks, workers, console, "searches")
-    code = _exit_code(done, design)
+    every: list[Task | AnyTask] = [*hearts, *table]
+    ended = in_processes(_searched, every, workers, console, "searches")
+    done = [each for each in ended if isinstance(each, Explored)]
+    of_table = [each for each in ended if not isinstance(each, Explored)]
+    code = _exit_code(done, of_table, design)
+    result = _as_json(done, of_table, bounds, design, code)
+    keep(result)
     if as_json:
-        print(json.dumps(_as_json(done, design, code), indent=2))
+        print(json.dumps(result, indent=2))
     else:
-        _print(console, done, design, code, time.monotonic() - began)
+        _print(console, done, of_table, design, code, time.monotonic() - began)
     return code
 
 
-def _tasks(name: str, limit: int) -> list[Task]:
-    if name not in DESIGNS:
-        raise MisuseError(f"--design must be one of {', '.join(DESIGNS)}, got {name}")
+def _tasks(name: str, limit: int, alone: bool) -> list[Task]:
     chosen = DESIGNS[name]
-    designs = DESIGNS.values() if chosen.sound else (chosen,)
+    designs = DESIGNS.values() if chosen.sound and not alone else (chosen,)
     return [Task(design, mix, limit) for design in designs for mix in design.mixes]
 
 
-def _searched(task: Task) -> Explored:
-    with _without_collector():
-        return Explored(task, search(Model(task.design, task.mix), task.limit))
+def _searched(task: Task | AnyTask) -> Explored | AnySearched:
+    with without_collector():
+        if not isinstance(task, Task):
+            return run(task)
+        return Explored(task, search(model_of(task.design, task.mix), task.limit))
 
 
-def _exit_code(done: list[Explored], design: str) -> ExitCode:
+def _exit_code(done: list[Explored], of_table: list[AnySearched], design: str) -> ExitCode:
     """The chosen design decides; the broken ones beside the real one must all be refuted."""
-    own = [each.found.verdict for each in done if each.task.design.name == design]
-    others = [each.found.verdict for each in done if each.task.design.name != design]
+    verdicts = [(each.task.design.name, each.found.verdict) for each in done]
+    verdicts += [(each.task.design, verdict_of(each)) for each in of_table]
+    own = [verdict for name, verdict in verdicts if name == design]
+    others = [verdict for name, verdict in verdicts if name != design]
     if "refuted" in own:
         return ExitCode.REFUTED
     if "undetermined" in own + others:
@@ -155,20 +196,29 @@ def _exit_code(done: list[Explored], design: str) -> ExitCode:
 
 
 def _print(
-    console: Console, done: list[Explored], design: str, code: ExitCode, elapsed: float
+    console: Console,
+    done: list[Explored],
+    of_table: list[AnySearched],
+    design: str,
+    code: ExitCode,
+    elapsed: float,
 ) -> None:
-    console.print(_table(done), highlight=False)
+    if done:
+        console.print(_table(done), highlight=False)
     refuted = next(
         (each for each in done if each.found.refuted and each.task.design.name == design), None
     )
     if refuted is not None:
         _print_counterexample(console, refuted)
+    if of_table:
+        print_table(console, of_table, design)
     for heading, sayings in (("Searched", SEARCHED), ("Not searched", NOT_SEARCHED)):
         console.print(f"\n[bold]{heading}[/bold]")
         for saying in sayings:
             console.print(f"- {saying}", highlight=False, markup=False)
-    states = sum(each.found.states for each in done)
-    transitions = sum(each.found.transitions for each in done)
+    every: list[Explored | AnySearched] = [*done, *of_table]
+    states = sum(each.found.states for each in every)
+    transitions = sum(each.found.transitions for each in every)
     console.print(
         f"\n{states} states, {transitions} transitions, {states / max(elapsed, 0.001):.0f} "
         f"states/s, in {elapsed:.1f} s",
@@ -178,8 +228,8 @@ def _print(
 
 
 _SAID = {
-    ExitCode.HELD: "No schedule sweeps the live job; every broken design was refuted.",
-    ExitCode.REFUTED: "A schedule sweeps the live job.",
+    ExitCode.HELD: "No schedule breaks a law; every broken design was refuted.",
+    ExitCode.REFUTED: "A schedule breaks a law.",
     ExitCode.UNDETERMINED: "A search was given up before it had seen every state; that is no pass.",
     ExitCode.COVERAGE_SHORT: "A design that is broken was not refuted: this search is blind to it.",
 }
@@ -212,7 +262,7 @@ def _print_counterexample(console: Console, refuted: Explored) -> None:
     task, trace = refuted.task, refuted.found.trace
     paragraphs = (
         (f"\n{task.design.name}: {task.design.sentence}", ()),
-        (f"The shortest way to the sweep of a live job ({task.mix}):", sentences(trace)),
+        (f"The shortest way to a broken law ({task.mix}):", (*sentences(trace), _broken(refuted))),
         ("\nThe same by ticks, each a quarter of a heartbeat:", timeline(trace)),
         ("", legend(trace)),
     )
@@ -222,7 +272,18 @@ def _print_counterexample(console: Console, refuted: Explored) -> None:
             console.print(f"  {line}", highlight=False, markup=False, soft_wrap=True)
 
 
-def _as_json(done: list[Explored], design: str, code: ExitCode) -> dict[str, Any]:
+def _broken(refuted: Explored) -> str:
+    offence = refuted.found.offence
+    return "" if offence is None else f"{offence.law}: {offence.sentence}"
+
+
+def _as_json(
+    done: list[Explored],
+    of_table: list[AnySearched],
+    bounds: Bounds,
+    design: str,
+    code: ExitCode,
+) -> dict[str, Any]:
     return {
         "verdict": code.name.lower(),
         "exit_code": int(code),
@@ -232,6 +293,7 @@ def _as_json(done: list[Explored], design: str, code: ExitCode) -> dict[str, Any
                 "design": each.task.design.name,
                 "mix": str(each.task.mix),
                 "verdict": each.found.verdict,
+                "law": None if each.found.offence is None else each.found.offence.law,
                 "states": each.found.states,
                 "transitions": each.found.transitions,
                 "depth": each.found.depth,
@@ -243,111 +305,25 @@ def _as_json(done: list[Explored], design: str, code: ExitCode) -> dict[str, Any
             }
             for each in done
         ],
+        "laws_broken": _laws_broken(done, of_table, design),
+        "judged": _judged(done, of_table),
+        "table": as_json_of_table(of_table, bounds),
         "searched": SEARCHED,
         "not_searched": NOT_SEARCHED,
     }
 
 
-# Windows ----------------------------------------------------------------------------------------
+def _laws_broken(done: list[Explored], of_table: list[AnySearched], design: str) -> list[str]:
+    own = (each.found.offence for each in done if each.task.design.name == design)
+    return sorted({offence.law for offence in own if offence} | {*laws_broken(of_table, design)})
 
 
-@frozen
-class _WindowTask:
-    case: Case
-    limit: int
-
-
-def _compare_windows(
-    design: str, workers: int, limit: int, console: Console, as_json: bool
-) -> ExitCode:
-    if design != REAL:
-        raise MisuseError(f"--windows has designs of its own, so --design {design} says nothing")
-    # The largest first, so that the processes end together.
-    tasks = [_WindowTask(case, limit) for case in reversed(CASES)]
-    began = time.monotonic()
-    done = _in_processes(_bracketed, tasks, workers, console, "windows")[::-1]
-    code = _windows_verdict(done)
-    if as_json:
-        print(json.dumps(_windows_as_json(done, code), indent=2))
-    else:
-        _print_windows(console, done, code, time.monotonic() - began)
-    return code
-
-
-def _bracketed(task: _WindowTask) -> Bracket:
-    with _without_collector():
-        return bracket(task.case, task.limit)
-
-
-def _windows_verdict(done: list[Bracket]) -> ExitCode:
-    if any(found.complete and not found.agrees for found in done):
-        return ExitCode.REFUTED
-    return ExitCode.HELD if all(found.agrees for found in done) else ExitCode.UNDETERMINED
-
-
-_WINDOWS_SAID = {
-    ExitCode.HELD: "The formula is exact to one tick.",
-    ExitCode.REFUTED: "The formula is wrong.",
-    ExitCode.UNDETERMINED: "A search was given up before it had seen every state; that is no pass.",
-}
-
-
-_WINDOW_COLUMNS = ("retry", "pause", "k", "beat", "timeout", "too short", "least", "policy", "s")
-_WINDOW_LEGEND = """
-retry     of the owner, after a failed beat; pause: of the sweeper, between two beats; in heartbeats
-k         flaps that come with the clock step
-beat      the heartbeat, and timeout the operation timeout, in ticks
-too short the greatest window that must be refuted by the formula, and least the next one, in ticks
-policy    the window that a policy takes for too short (LeasePolicy.flaps_survived)"""
-
-
-def _print_windows(console: Console, done: list[Bracket], code: ExitCode, elapsed: float) -> None:
-    table = Table(title="Windows", title_justify="left", box=None)
-    for heading in _WINDOW_COLUMNS:
-        table.add_column(heading, justify="right")
-    for found in done:
-        case = found.case
-        seconds = found.too_short.seconds + found.least.seconds
-        table.add_row(
-            case.row.retry,
-            case.row.pause,
-            str(case.flaps),
-            str(case.heartbeat),
-            str(case.timeout),
-            _window(case.too_short, found.too_short),
-            _window(case.too_short + 1, found.least),
-            str(case.safe_side),
-            f"{seconds:.1f}",
-        )
-    console.print(table, highlight=False)
-    console.print(_WINDOW_LEGEND, highlight=False)
-    states = sum(found.too_short.states + found.least.states for found in done)
-    console.print(f"\n{states} states, in {elapsed:.1f} s", highlight=False)
-    console.print(f"[bold]{_WINDOWS_SAID[code]}[/bold]")
-
-
-def _window(ticks: int, found: Search) -> str:
-    return f"[{_COLOURS[found.verdict]}]{ticks}: {found.verdict}[/]"
-
-
-def _windows_as_json(done: list[Bracket], code: ExitCode) -> dict[str, Any]:
-    return {
-        "verdict": code.name.lower(),
-        "exit_code": int(code),
-        "windows": [
-            {
-                "owner_retry": found.case.row.retry,
-                "sweeper_pause": found.case.row.pause,
-                "flaps": found.case.flaps,
-                "heartbeat": found.case.heartbeat,
-                "timeout": found.case.timeout,
-                "too_short": found.case.too_short,
-                "too_short_verdict": found.too_short.verdict,
-                "least": found.case.too_short + 1,
-                "least_verdict": found.least.verdict,
-                "policy_bound": found.case.safe_side,
-                "agrees": found.agrees,
-            }
-            for found in done
-        ],
-    }
+def _judged(done: list[Explored], of_table: list[AnySearched]) -> dict[str, int]:
+    """How often each law was asked about the real design: about a step of the table, or a state of
+    the hearts."""
+    judged, _ = totals(of_table)
+    for each in done:
+        if each.task.design.sound:
+            judged["L12"] += each.found.states
+            judged["L13"] += each.found.states if each.task.mix.faults.deaths else 0
+    return {law.id: judged[law.id] for law in LAWS if judged[law.id]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Annotated, Any
 
 import typer
@@ -12,6 +13,7 @@ from unswept.adapters.chaos.fleet.load import POLICY
 from unswept.adapters.chaos.fleet.run import Report, Settings, run
 from unswept.adapters.chaos.fleet.verdict import CHECKS
 from unswept.adapters.cli.exit_codes import ExitCode
+from unswept.adapters.cli.keep_record import Keeper
 from unswept.adapters.cli.real_runs import (
     EvidenceOption,
     JsonOption,
@@ -44,11 +46,18 @@ def fleet(
     never put to the test.
     """
     settings = Settings(store, runners, jobs, seed, schema, keep, evidence)
+    keeper = Keeper(
+        "fleet",
+        f"unswept fleet --store {shlex.quote(store)} --runners {runners} --jobs {jobs}"
+        f" --seed {seed}",
+        store.partition(":")[0],
+    )
     carry_out(
         lambda show: run(settings, show),
         as_json,
         lambda console, report, code: _print(console, settings, report, code),
         lambda report, code: _as_json(settings, report, code),
+        lambda result: keeper.keep(result, weight=jobs),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import time
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
@@ -16,6 +17,7 @@ from rich.table import Table
 
 from unswept.adapters.cli.common import processes, progress_bar
 from unswept.adapters.cli.exit_codes import ExitCode
+from unswept.adapters.cli.keep_record import Keeper
 from unswept.adapters.proofs.catalogue import theorems
 from unswept.adapters.proofs.prover import Finding, Shown, Verdict
 from unswept.adapters.proofs.runs import missing, prove_all, show_all
@@ -51,9 +53,13 @@ def prove(
     chosen = _chosen(only)
     count = processes(workers)
     console = Console(stderr=as_json)
-    if twins:
-        raise typer.Exit(_show_twins(chosen, count, console, as_json))
-    raise typer.Exit(_prove(chosen, count, console, as_json))
+    words = "unswept prove" + " --twins" * twins
+    words += "" if only is None else f" --only {shlex.quote(only)}"
+    keeper = Keeper("twins" if twins else "prove", words)
+    run = _show_twins if twins else _prove
+    code, result = run(chosen, count, console, as_json)
+    keeper.keep(result, whole=only is None)
+    raise typer.Exit(code)
 
 
 def _refuse_without_tools(as_json: bool) -> None:
@@ -87,7 +93,9 @@ def _chosen(only: str | None) -> dict[str, Theorem]:
 # Proving ----------------------------------------------------------------------------------------
 
 
-def _prove(chosen: dict[str, Theorem], workers: int, console: Console, as_json: bool) -> ExitCode:
+def _prove(
+    chosen: dict[str, Theorem], workers: int, console: Console, as_json: bool
+) -> tuple[ExitCode, dict[str, Any]]:
     began = time.monotonic()
     found: dict[str, Finding] = {}
     with progress_bar(console) as progress:
@@ -96,11 +104,12 @@ def _prove(chosen: dict[str, Theorem], workers: int, console: Console, as_json: 
             found[name] = finding
             progress.advance(task)
     code = _verdict(chosen, found)
+    result = _as_json(chosen, found, code)
     if as_json:
-        print(json.dumps(_as_json(chosen, found, code), indent=2))
+        print(json.dumps(result, indent=2))
     else:
         _print(console, chosen, found, code, time.monotonic() - began)
-    return code
+    return code, result
 
 
 def _verdict(chosen: Mapping[str, Theorem], found: Mapping[str, Finding]) -> ExitCode:
@@ -184,7 +193,7 @@ def _as_json(
 
 def _show_twins(
     chosen: dict[str, Theorem], workers: int, console: Console, as_json: bool
-) -> ExitCode:
+) -> tuple[ExitCode, dict[str, Any]]:
     began = time.monotonic()
     found: dict[str, Shown] = {}
     with progress_bar(console) as progress:
@@ -193,11 +202,12 @@ def _show_twins(
             found[name] = shown
             progress.advance(task)
     code = _twins_verdict(chosen, found)
+    result = _twins_as_json(chosen, found, code)
     if as_json:
-        print(json.dumps(_twins_as_json(chosen, found, code), indent=2))
+        print(json.dumps(result, indent=2))
     else:
         _print_twins(console, chosen, found, code, time.monotonic() - began)
-    return code
+    return code, result
 
 
 def _twins_verdict(chosen: Mapping[str, Theorem], found: Mapping[str, Shown]) -> ExitCode:

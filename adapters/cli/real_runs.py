@@ -58,9 +58,10 @@ def carry_out(
     as_json: bool,
     tell: Callable[[Console, R, ExitCode], None],
     told: Callable[[R, ExitCode], dict[str, Any]],
+    keep: Callable[[dict[str, Any]], None],
 ) -> None:
-    """Run with a bar, print the report by `tell`, or what `told` says of it as JSON, and exit with
-    its code; a run that failed, or was ended, has no verdict."""
+    """Run with a bar, keep what `told` says of the report, print it as JSON, or by `tell`, and exit
+    with its code; a run that failed, or was ended, has no verdict."""
     console = Console(stderr=as_json)
     try:
         report = _with_bar(run, console)
@@ -71,8 +72,10 @@ def carry_out(
         Console(stderr=True).print("unswept: the run was ended before its verdict")
         raise typer.Exit(ExitCode.UNDETERMINED) from None
     code = _exit_code(report)
+    result = told(report, code)
+    keep(result)
     if as_json:
-        print(json.dumps(told(report, code), indent=2))
+        print(json.dumps(result, indent=2))
     else:
         tell(console, report, code)
     raise typer.Exit(code)

@@ -16,6 +16,7 @@ from rich.progress import Progress
 
 from unswept.adapters.cli.ci import GITHUB, JUNIT, check_file, publish
 from unswept.adapters.cli.common import processes, progress_bar
+from unswept.adapters.cli.keep_record import Keeper
 from unswept.adapters.cli.keep_script import FOLDER, keep_script
 from unswept.adapters.cli.simulate_json import Part, as_json_object
 from unswept.adapters.cli.simulate_options import (
@@ -135,6 +136,7 @@ def simulate(
     traces = None if trace is None else _traces(trace, campaign.store)
     hands = _workers(workers, scheduler)
     console = Console(stderr=as_json)
+    keeper = Keeper("simulate", campaign.command(), campaign.store.partition(":")[0])
     began = time.monotonic()
     totals = Totals()
     part = Part(campaign)
@@ -156,10 +158,13 @@ def simulate(
         traces.finish(ran)
     report = Report(campaign, totals, tuple(part.designs), tuple(part.table), canary)
     elapsed = time.monotonic() - began
+    found = as_json_object(report)
+    if campaign.judges_the_design():
+        keeper.keep(found, report.stands_for_all, totals.simulated_ms)
     kept = keep_script(report, opener, save, console) if shrink else None
     if as_json:
         script = {} if kept is None else {"script": kept.path and str(kept.path)}
-        print(json.dumps({**as_json_object(report), **part.as_json(), **script}, indent=2))
+        print(json.dumps({**found, **part.as_json(), **script}, indent=2))
     else:
         print_report(console, report, elapsed)
     if kept is not None:

@@ -43,7 +43,7 @@ class Campaign:
 
     def tries_broken_designs(self) -> bool:
         """The broken designs show that the laws would notice; one seed alone shows itself."""
-        return DESIGNS[self.settings.design].sound and self.seed is None
+        return self.judges_the_design() and self.seed is None
 
     def part(self) -> Shard:
         """What of it is to be run: all, or a shard."""
@@ -58,18 +58,31 @@ class Campaign:
         fleet = asked.runners >= DEFAULT.runners and (asked.jobs, asked.job_minutes) == (None, None)
         return whole and enough and fleet and self.seed is None
 
+    def judges_the_design(self) -> bool:
+        """Is it the real design that is judged? That a broken one is caught is no refutation."""
+        return DESIGNS[self.settings.design].sound
+
     def has_headline(self) -> bool:
         """Does it, or do all its shards together, end with the headline table?"""
         return self.is_whole() and self.seeds >= headline.FROM_SEEDS
 
     def replay_command(self, seed: int) -> str:
         """The command that runs one seed again."""
+        return self._command(f"--seed {seed}")
+
+    def command(self) -> str:
+        """The command that runs all of it again."""
+        if self.seed is not None:
+            return self.replay_command(self.seed)
+        return self._command(f"--seeds {self.seeds}")
+
+    def _command(self, seeds: str) -> str:
         asked = self.settings
         load = "" if asked.jobs is None else f" --jobs {asked.jobs}"
         if asked.job_minutes is not None:
             load += f" --job-minutes {asked.job_minutes:g}"
         return (
-            f"unswept simulate --store {shlex.quote(self.store)} --seed {seed} "
+            f"unswept simulate --store {shlex.quote(self.store)} {seeds} "
             f"--hours {asked.hours:g} --instances {asked.instances} --runners {asked.runners}"
             f"{load} --faults {named(asked.faults)} --design {asked.design}"
         )

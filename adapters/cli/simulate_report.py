@@ -53,6 +53,13 @@ class Report:
         return self.totals.missing() + self.matrix.thin(self.totals.coverage)
 
     @property
+    def stands_for_all(self) -> bool:
+        """Is it of a whole campaign, as far as it came?"""
+        asked = self.campaign
+        ran = self.totals.seeds >= DEFAULT_SEEDS or self.totals.ended
+        return asked.is_whole() and asked.shard is None and ran
+
+    @property
     def matrix(self) -> Matrix:
         """The transitions and faults that can meet in this campaign."""
         settings = self.campaign.settings

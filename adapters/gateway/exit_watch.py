@@ -6,15 +6,17 @@ import asyncio
 import os
 import threading
 
+from unswept.adapters.gateway.readers import Readers
 from unswept.adapters.gateway.to_loop import tell
 
 
 class ExitWatch:
     """Watches one child that is not reaped yet. Made and closed on the loop."""
 
-    def __init__(self, pid: int) -> None:
+    def __init__(self, pid: int, readers: Readers) -> None:
         """From now on, until `close`."""
         self._pid = pid
+        self._readers = readers
         self._loop = asyncio.get_running_loop()
         self.exited: asyncio.Future[int] = self._loop.create_future()
         """What it returned: an exit code, or less than 0 for a signal."""
@@ -22,12 +24,12 @@ class ExitWatch:
         if self._pidfd is None:
             threading.Thread(target=self._wait, name="unswept-wait", daemon=True).start()
         else:
-            self._loop.add_reader(self._pidfd, self._readable)
+            readers.add(self._pidfd, self._readable)
 
     def close(self) -> None:
         """Watch no more; the child may be reaped now."""
         if self._pidfd is not None:
-            self._loop.remove_reader(self._pidfd)
+            self._readers.remove(self._pidfd)
             os.close(self._pidfd)
             self._pidfd = None
 

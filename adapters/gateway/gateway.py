@@ -18,7 +18,7 @@ from contextlib import asynccontextmanager
 from enum import StrEnum
 from typing import Final
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from unswept.adapters.gateway import work as works
 from unswept.adapters.gateway.capture import Capture
@@ -46,6 +46,7 @@ from unswept.adapters.gateway.readback import (
     read_output,
     read_snapshot,
 )
+from unswept.adapters.gateway.readers import Readers
 from unswept.adapters.gateway.runner import Runner
 from unswept.adapters.gateway.sender import NotAnsweredError, Sender
 from unswept.adapters.gateway.slots import Slots
@@ -53,16 +54,18 @@ from unswept.adapters.gateway.to_loop import tell
 from unswept.adapters.gateway.winding_down import cut_off, done_by
 from unswept.adapters.gateway.work import Cause, Ending, OnOrphaned, ProcessWork, Work
 from unswept.core import commands as c
-from unswept.core.checks import check_id, check_optional_id
+from unswept.core.checks import check_id, check_optional_id, check_whole
 from unswept.core.errors import StoreError
 from unswept.core.heart import Act, Phase
 from unswept.core.lease import ACTIVE, Kind, RequeueRule, Status
 from unswept.core.limiter import Limits, Verdict
 from unswept.core.policy import LeasePolicy
+from unswept.core.records import changed
 from unswept.core.replies import Accepted, Joined, Refused
 from unswept.core.values import Request
 
 ADMIT_TRIES: Final = 2
+_PAYLOAD: Final = json.JSONEncoder(default=str)
 SHUTTING_DOWN: Final = "This gateway is shutting down and takes no new work"
 
 log: Final = logging.getLogger(__name__)
@@ -139,6 +142,7 @@ class Gateway:
         self._loop = asyncio.get_running_loop()
         self.identity = Identity()
         self.policy = LeasePolicy() if policy is None else policy
+        check_whole("max_output_bytes", max_output_bytes, 1, works.MAX_OUTPUT_BYTES)
         self._max_output_bytes = max_output_bytes
         self._observer = observer
         self._guard_url = guard_url
@@ -158,6 +162,7 @@ class Gateway:
         )
         self._sender = Sender(store, self.policy, self._pulse.may)
         self._slots = Slots(Limits() if limits is None else limits)
+        self._readers = Readers()
         self._runner = Runner(
             self.identity.instance,
             self.policy,
@@ -165,6 +170,7 @@ class Gateway:
             self._sender,
             self._holds,
             self._slots,
+            self._readers,
             self._pulse.may,
             lambda: self._draining is not None,
             self._started,
@@ -254,7 +260,7 @@ class Gateway:
         check_optional_id("request_key", request_key)
         check_optional_id("correlation_id", correlation_id)
         if isinstance(work, ProcessWork) and work.max_output_bytes is None:
-            work = evolve(work, max_output_bytes=self._max_output_bytes)
+            work = changed(work, max_output_bytes=self._max_output_bytes)
         job_id = secrets.token_hex(16)
         job = LiveJob(
             job_id,
@@ -568,6 +574,7 @@ class Gateway:
             except NotAnsweredError as error:
                 log.warning("%s", error)
         await self._sender.close()
+        self._readers.close()
         return clean
 
     # Observer -------------------------------------------------------------------------------
@@ -654,7 +661,7 @@ def _payload(job: LiveJob) -> bytes:
         "provider": job.provider,
         **job.work.description(),
     }
-    return json.dumps(described, default=str).encode("utf-8", "replace")
+    return _PAYLOAD.encode(described).encode("utf-8", "replace")
 
 
 def _at_capacity(provider: str, limits: Limits) -> str:

@@ -14,10 +14,11 @@ import signal
 import subprocess
 import threading
 from collections.abc import Callable
-from typing import IO, Final
+from typing import Final
 
 from unswept.adapters.gateway import evidence
 from unswept.adapters.gateway.exit_watch import ExitWatch
+from unswept.adapters.gateway.readers import Readers
 from unswept.adapters.gateway.work import ProcessWork
 from unswept.core.job import Process
 from unswept.core.values import Stream
@@ -35,30 +36,22 @@ _MOST_READS: Final = 8
 class ProcessRun:
     """One child, its group and its pipes. Made and read on the loop; signaled from any thread."""
 
-    def __init__(self, work: ProcessWork, on_data: Callable[[Stream, bytes], None]) -> None:
+    def __init__(
+        self, work: ProcessWork, on_data: Callable[[Stream, bytes], None], readers: Readers
+    ) -> None:
         """Start the command and read what it writes; OSError or ValueError where it cannot be
         started."""
         self._loop = asyncio.get_running_loop()
         self._lock = threading.Lock()
         self._reaped = False
-        self._popen = subprocess.Popen(
-            work.argv,
-            stdin=subprocess.DEVNULL if work.stdin is None else subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            bufsize=0,
-            env=None if work.env is None else dict(work.env),
-            cwd=work.cwd,
-            start_new_session=True,
-        )
-        assert self._popen.stdout is not None and self._popen.stderr is not None
-        self._pipes = (
-            _Pipe(self._loop, Stream.STDOUT, self._popen.stdout, on_data),
-            _Pipe(self._loop, Stream.STDERR, self._popen.stderr, on_data),
-        )
+        self._popen, self._stdin, outputs = _spawned(work)
+        self._pipes = [
+            _Pipe(self._loop, readers, stream, output, on_data)
+            for stream, output in zip((Stream.STDOUT, Stream.STDERR), outputs, strict=True)
+        ]
         self._input: asyncio.WriteTransport | None = None
         self.evidence: Process | None = evidence.process_of(self._popen.pid)
-        self._exit = ExitWatch(self._popen.pid)
+        self._exit = ExitWatch(self._popen.pid, readers)
 
     @property
     def exited(self) -> asyncio.Future[int]:
@@ -67,13 +60,14 @@ class ProcessRun:
 
     async def feed(self, data: bytes) -> None:
         """Write this to its input, and close that."""
-        assert self._popen.stdin is not None
+        assert self._stdin is not None
         # What the pipe takes at once, which is most inputs, needs nothing of the loop's.
-        rest = data[_write_some(self._popen.stdin, data) :]
+        rest = data[_write_some(self._stdin, data) :]
         if not rest:
-            self._popen.stdin.close()
+            self._close_input()
             return
-        self._input, _ = await self._loop.connect_write_pipe(asyncio.Protocol, self._popen.stdin)
+        file, self._stdin = os.fdopen(self._stdin, "wb", buffering=0), None
+        self._input, _ = await self._loop.connect_write_pipe(asyncio.Protocol, file)
         self._input.write(rest)
         self._input.write_eof()
 
@@ -109,21 +103,62 @@ class ProcessRun:
         self._exit.close()
         for pipe in self._pipes:
             pipe.close()
-        if self._input is not None:
-            if not self._input.is_closing():
-                self._input.abort()  # what the process did not read, nobody will
-        elif self._popen.stdin is not None:
-            self._popen.stdin.close()
+        if self._input is not None and not self._input.is_closing():
+            self._input.abort()  # what the process did not read, nobody will
+        self._close_input()
         with self._lock:
             self._reaped = True
             self._popen.wait()
 
+    def _close_input(self) -> None:
+        if self._stdin is not None:
+            os.close(self._stdin)
+            self._stdin = None
 
-def _write_some(pipe: IO[bytes], data: bytes) -> int:
-    """How much the pipe took without waiting; all of it where nobody reads any more."""
-    os.set_blocking(pipe.fileno(), False)
+
+def _spawned(work: ProcessWork) -> tuple[subprocess.Popen[bytes], int | None, tuple[int, int]]:
+    """The child, and this side of its input, if it has one, and of its output and errors.
+
+    The pipes are made here: `subprocess` wraps its own in files, which nobody here needs.
+    """
+    given: list[int] = []
+    kept: list[int] = []
     try:
-        return os.write(pipe.fileno(), data) if data else 0
+        for _ in range(2):
+            output, its_output = os.pipe()
+            kept.append(output)
+            given.append(its_output)
+        its_stdout, its_stderr = given
+        its_input, stdin = subprocess.DEVNULL, None
+        if work.stdin is not None:
+            its_input, stdin = os.pipe()
+            given.append(its_input)
+            kept.append(stdin)
+        child = subprocess.Popen(
+            work.argv,
+            stdin=its_input,
+            stdout=its_stdout,
+            stderr=its_stderr,
+            bufsize=0,
+            env=None if work.env is None else dict(work.env),
+            cwd=work.cwd,
+            start_new_session=True,
+        )
+    except BaseException:
+        for descriptor in kept:
+            os.close(descriptor)
+        raise
+    finally:
+        for descriptor in given:
+            os.close(descriptor)
+    return child, stdin, (kept[0], kept[1])
+
+
+def _write_some(pipe: int, data: bytes) -> int:
+    """How much the pipe took without waiting; all of it where nobody reads any more."""
+    os.set_blocking(pipe, False)
+    try:
+        return os.write(pipe, data) if data else 0
     except BlockingIOError:
         return 0
     except BrokenPipeError:
@@ -136,17 +171,18 @@ class _Pipe:
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
+        readers: Readers,
         stream: Stream,
-        file: IO[bytes],
+        descriptor: int,
         on_data: Callable[[Stream, bytes], None],
     ) -> None:
-        self._loop = loop
+        self._readers = readers
         self._stream = stream
-        self._file = file
+        self._descriptor = descriptor
         self._on_data = on_data
         self.ended: asyncio.Future[None] = loop.create_future()
-        os.set_blocking(file.fileno(), False)
-        loop.add_reader(file.fileno(), self._read_some)
+        os.set_blocking(descriptor, False)
+        readers.add(descriptor, self._read_some)
 
     def read(self) -> None:
         """Read what is in the pipe now; not for ever, for somebody may still write."""
@@ -157,7 +193,7 @@ class _Pipe:
     def _read_some(self) -> bool:
         """Was there something to read?"""
         try:
-            data = os.read(self._file.fileno(), _READ_BYTES)
+            data = os.read(self._descriptor, _READ_BYTES)
         except BlockingIOError:
             return False
         if data:
@@ -169,8 +205,8 @@ class _Pipe:
     def close(self) -> None:
         """Nothing more is read."""
         if not self.ended.done():
-            self._loop.remove_reader(self._file.fileno())
-            self._file.close()
+            self._readers.remove(self._descriptor)
+            os.close(self._descriptor)
             # Whoever takes the data belongs to the job, which has this: in a circle they would wait
             # for the garbage collector, who takes his time for every job that is there.
             self._on_data = _nobodys

@@ -11,7 +11,7 @@ import logging
 import signal
 import subprocess
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from attrs import frozen
 
@@ -22,9 +22,11 @@ from unswept.adapters.gateway.lane import Sent
 from unswept.adapters.gateway.live_job import Doing, LiveJob
 from unswept.adapters.gateway.output_writer import OutputWriter
 from unswept.adapters.gateway.process import KILL_AFTER_S, ProcessRun
-from unswept.adapters.gateway.sender import NotAnsweredError, Sender
+from unswept.adapters.gateway.readers import Readers
+from unswept.adapters.gateway.sender import NotAnsweredError, Sender, StoppedError
 from unswept.adapters.gateway.silence import SilenceWatch
 from unswept.adapters.gateway.slots import Slots
+from unswept.adapters.gateway.waiting import first_of
 from unswept.adapters.gateway.work import CallWork, Cause, Ending, ProcessWork
 from unswept.core import commands as c
 from unswept.core.heart import Act
@@ -46,6 +48,7 @@ class Runner:
     sender: Sender
     holds: HoldTable
     slots: Slots
+    readers: Readers
     may: Callable[[Act], bool]
     draining: Callable[[], bool]
     on_started: Callable[[LiveJob], None]
@@ -66,12 +69,11 @@ class Runner:
     async def _slot(self, job: LiveJob) -> Ending | None:
         """Wait for a slot, and until a start may be sent; None: the work may begin."""
         granted = self.slots.granted(job.id)
-        await _first_of(granted, job)
+        await first_of(granted, job.interrupted)
         if job.cause is None and not granted.result():
             return works.queue_timed_out(job.provider)
-        never = asyncio.get_running_loop().create_future()
         while job.cause is None and not self._may_begin(job):
-            await _first_of(never, job, self.policy.retry_ms / 1000)
+            await asyncio.wait({job.interrupted}, timeout=self.policy.retry_ms / 1000)
         if job.cause is not None:
             return works.stopped(job.cause, job.work, begun=False)
         job.doing = Doing.STARTING
@@ -88,27 +90,21 @@ class Runner:
         """
         hold = job.hold
         start = c.Start(hold.job_id, self.instance, hold.epoch, self.terms, process)
-        sending = asyncio.ensure_future(
-            self.sender.send(
+        try:
+            sent = await self.sender.send(
                 start,
                 act=Act.START,
                 until=lambda: self.draining() or boot_ms() >= (self.holds.deadline(hold) or 0),
                 on_reply=lambda sent: self._stamp(hold, sent),
+                unless=job.interrupted,
             )
-        )
-        try:
-            await _first_of(sending, job)
-        finally:
-            answered = sending.done()
-            sending.cancel()
-        if not answered:
+        except StoppedError:
             return False
-        try:
-            reply = sending.result().reply
         except NotAnsweredError as error:
             log.error("%s: %s", job.id, error)
             job.interrupt(Cause.SHUTDOWN if self.draining() else Cause.START_REFUSED)
             return False
+        reply = sent.reply
         if isinstance(reply, Accepted):
             job.doing = Doing.WORKING
             if not reply.repeated:
@@ -132,7 +128,7 @@ class Runner:
 
     async def _run_process(self, job: LiveJob, work: ProcessWork, output: OutputWriter) -> Ending:
         try:
-            run = ProcessRun(work, output.add)
+            run = ProcessRun(work, output.add, self.readers)
         except (OSError, ValueError, subprocess.SubprocessError) as error:
             return works.not_launched(work.argv, error)
         job.has_process(run)
@@ -159,7 +155,7 @@ class Runner:
         call = asyncio.ensure_future(_called(work))
         try:
             timeout_s = None if work.wall_timeout_ms is None else work.wall_timeout_ms / 1000
-            await _first_of(call, job, timeout_s)
+            await first_of(call, job.interrupted, timeout_s)
             if not call.done() and job.cause is None:
                 job.interrupt(Cause.WALL_TIMEOUT)
             if call.done() and not job.fenced:
@@ -191,7 +187,7 @@ async def _until_exit(
             left_s.append(active_at + work.idle_timeout_ms / 1000 - now())
             if left_s[-1] <= 0:
                 job.interrupt(Cause.IDLE)
-        await _first_of(run.exited, job, max(0.0, min(left_s)) if left_s else None)
+        await first_of(run.exited, job.interrupted, max(0.0, min(left_s)) if left_s else None)
     if not run.exited.done():
         await asyncio.wait({run.exited}, timeout=KILL_AFTER_S)
         run.signal(signal.SIGKILL)
@@ -213,29 +209,3 @@ async def _cancelled(call: asyncio.Future[Ending], job_id: str) -> None:
     _, pending = await asyncio.wait({call}, timeout=KILL_AFTER_S)
     if pending:
         log.error("%s: the call goes on after it was cancelled", job_id)
-
-
-async def _first_of(
-    future: asyncio.Future[Any], job: LiveJob, timeout_s: float | None = None
-) -> None:
-    """Wait for it until the job is stopped; it is not cancelled, only not waited for any longer."""
-    if future.done() or job.interrupted.done():
-        return
-    loop = asyncio.get_running_loop()
-    either = loop.create_future()
-
-    def wake(_: object = None) -> None:
-        if not either.done():
-            either.set_result(None)
-
-    # `asyncio.wait` does the same for whatever may be awaited, at twice the price.
-    timer = None if timeout_s is None else loop.call_later(timeout_s, wake)
-    future.add_done_callback(wake)
-    job.interrupted.add_done_callback(wake)
-    try:
-        await either
-    finally:
-        future.remove_done_callback(wake)
-        job.interrupted.remove_done_callback(wake)
-        if timer is not None:
-            timer.cancel()

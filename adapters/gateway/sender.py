@@ -13,6 +13,7 @@ from typing import Final, TypeVar
 
 from unswept.adapters.gateway.errors import DrainingError, GatewayError
 from unswept.adapters.gateway.lane import Call, Lane, NotNowError, Sent
+from unswept.adapters.gateway.waiting import first_of
 from unswept.core.commands import Command, Store
 from unswept.core.errors import StoreError
 from unswept.core.heart import Act
@@ -27,6 +28,11 @@ ASKING_THREADS: Final = 4
 
 class NotAnsweredError(GatewayError):
     """A command was given up without an answer; what it did, if it was sent, is unknown."""
+
+
+class StoppedError(GatewayError):
+    """Somebody did not want the answer any more; what the command did, if it was sent, is
+    unknown."""
 
 
 class Sender:
@@ -55,8 +61,10 @@ class Sender:
         tries: int | None = None,
         until: Callable[[], bool] = lambda: False,
         on_reply: Callable[[Sent[R]], None] | None = None,
+        unless: asyncio.Future[None] | None = None,
     ) -> Sent[R]:
-        """Send until it is answered; `NotAnsweredError` after that many tries, or once `until`.
+        """Send until it is answered; `NotAnsweredError` after that many tries, or once `until`;
+        `StoppedError` at once when `unless` is done.
 
         `on_reply` is called by the thread that got the answer, before the loop knows of it.
         """
@@ -66,17 +74,25 @@ class Sender:
         while tries != 0 and not until():
             self._check_open()
             try:
-                return await self._lane.post(call)
+                return await _unless(unless, self._lane.post(call))
             except NotNowError:
                 cause = cause or NotAnsweredError("this instance may not send it now")
             except StoreError as error:
                 cause = error
             tries = None if tries is None else tries - 1
             if tries != 0:
-                await asyncio.sleep(pause_ms / 1000)
+                await self._pause(pause_ms, unless)
                 pause_ms = min(2 * pause_ms, self._policy.retry_ms)
         name = type(command).__name__
         raise NotAnsweredError(f"{name} was given up: {cause or 'too late'}") from cause
+
+    async def _pause(self, pause_ms: int, unless: asyncio.Future[None] | None) -> None:
+        if unless is None:
+            await asyncio.sleep(pause_ms / 1000)
+            return
+        await asyncio.wait({unless}, timeout=pause_ms / 1000)
+        if unless.done():
+            raise StoppedError("stopped between two tries")
 
     async def close(self) -> None:
         """Send nothing more; returns when what is on its way has been answered."""
@@ -87,3 +103,17 @@ class Sender:
     def _check_open(self) -> None:
         if self._closed:
             raise DrainingError("This instance has ended and asks its store nothing more")
+
+
+async def _unless(stopped: asyncio.Future[None] | None, answer: asyncio.Future[R]) -> R:
+    """The answer, unless that is stopped first; then it is taken back, if it is not under way."""
+    if stopped is None:
+        return await answer
+    try:
+        await first_of(answer, stopped)
+    finally:
+        if not answer.done():
+            answer.cancel()
+    if answer.cancelled():
+        raise StoppedError("stopped before the store answered")
+    return answer.result()

@@ -27,6 +27,9 @@ EXIT_QUEUE_TIMEOUT: Final = 75
 
 MAX_OUTPUT_BYTES: Final = 50 * 1024 * 1024
 
+_SORTED: Final = json.JSONEncoder(sort_keys=True)
+"""`json.dumps` makes a new one at every call, which takes as long as to write a request."""
+
 
 class OnOrphaned(StrEnum):
     """What the owner does with work that a sweeper has taken for dead."""
@@ -43,7 +46,7 @@ def _words(argv: Sequence[str]) -> tuple[str, ...]:
     return tuple(argv)
 
 
-@frozen(kw_only=True)
+@frozen(kw_only=True, slots=False)
 class ProcessWork:
     """A command, run in a process group of its own."""
 
@@ -80,8 +83,7 @@ class ProcessWork:
             "env": None if self.env is None else dict(self.env),
             "cwd": self.cwd,
         }
-        text = json.dumps(parts, sort_keys=True)
-        return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+        return hashlib.sha256(_SORTED.encode(parts).encode("utf-8", "surrogateescape")).hexdigest()
 
     def description(self) -> Mapping[str, object]:
         """What a reader may know of it; stdin and environment hold secrets."""

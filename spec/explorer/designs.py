@@ -1,4 +1,4 @@
-"""Designs under exploration, as data: the real one, and broken ones that must sweep a live job."""
+"""Designs under exploration, as data: the real one, and broken ones that must be refuted."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ class Faults:
     """Times in which a stranger has locked the job's row."""
     table_locks: int = 0
     """Times in which the lease table takes no writes, while reads and other tables work."""
+    deaths: int = 0
+    """The owner dies; law L13 is judged beside the sweep of a live job."""
 
     def __str__(self) -> str:
         """The faults in words."""
@@ -45,6 +47,7 @@ _WORDS: Final[Mapping[str, str]] = MappingProxyType(
         "lost": "lost message",
         "row_locks": "lock on the row",
         "table_locks": "lock on the table",
+        "deaths": "death of the owner",
     }
 )
 _PLURALS: Final[Mapping[str, str]] = MappingProxyType(
@@ -149,6 +152,7 @@ _STEP_AND_FLAPS: Final = Mix(Faults(steps_forward=1, outages=2), at_the_step=Tru
 _TWO_STEPS: Final = Mix(Faults(steps_forward=2), sweep_interval=13)
 _TO_AND_FRO: Final = Mix(Faults(steps_forward=2, steps_back=1), sweep_interval=13, back_further=12)
 _ROW_LOCK: Final = Mix(Faults(row_locks=1))
+_DEATH: Final = Mix(Faults(deaths=1))
 _TABLE_LOCK: Final = Mix(Faults(table_locks=1))
 
 DESIGNS: Final[Mapping[str, Design]] = MappingProxyType(
@@ -163,10 +167,12 @@ DESIGNS: Final[Mapping[str, Design]] = MappingProxyType(
                     _STEP_AND_FLAPS,
                     Mix(Faults(outages=1, lost=1)),
                     _TO_AND_FRO,
+                    Mix(Faults(steps_forward=1, deaths=1)),
                     _TWO_STEPS,
                     Mix(Faults(steps_forward=1, lost=1)),
                     _TABLE_LOCK,
                     _STEP_AND_FLAP,
+                    _DEATH,
                     Mix(Faults(steps_forward=1, steps_back=1)),
                     _ROW_LOCK,
                     _STEP,
@@ -213,6 +219,12 @@ DESIGNS: Final[Mapping[str, Design]] = MappingProxyType(
                 "The window is shorter than the owner's heartbeat.",
                 (_STEP,),
                 window=3,
+            ),
+            Design(
+                "long-window",
+                "A suspicion must stand for twice the window that the policy says.",
+                (_DEATH,),
+                window=24,
             ),
         )
     }

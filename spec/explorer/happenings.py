@@ -29,6 +29,8 @@ class What(Enum):
         "the owner's beat renews the lease, and its answer is lost",
     )
 
+    DIES = (Lane.OWNER, "+", "the owner dies")
+
     ACCEPTED = (Lane.HEART, ".", "the sweeper's beat is accepted")
     HEART_UNHEARD = (Lane.HEART, "x", "the sweeper's beat reaches nobody")
     HEART_LOST = (Lane.HEART, "o", "the sweeper's beat is lost")

@@ -34,6 +34,7 @@ from unswept.core.units import MonoMs, StoreMs
 from unswept.core.world import Birth, World, decide
 from unswept.spec.explorer.designs import Design, Faults, Mix, policy_of
 from unswept.spec.explorer.happenings import What
+from unswept.spec.explorer.offence import Offence
 
 NOW: Final = MonoMs(10_000)
 """The time in every state, on both instances' clocks and on the store's."""
@@ -81,9 +82,10 @@ class State:
     """What may still go wrong."""
 
     @property
-    def live_job_swept(self) -> bool:
-        """The one thing that must never be: the owner lives in every state."""
-        return self.job.lease.status is Status.ORPHANED
+    def offence(self) -> Offence | None:
+        """Why a law is broken here; the owner lives in every state, so any sweep breaks one."""
+        swept = self.job.lease.status is Status.ORPHANED
+        return Offence("L12", "a job was swept whose owner lives") if swept else None
 
 
 class Move(NamedTuple):
@@ -164,7 +166,7 @@ class Model:
 
     def moves(self, state: State) -> Iterator[Move]:
         """Everything that may happen next."""
-        if state.live_job_swept or self._is_over(state):
+        if state.offence or self._is_over(state):
             return
         yield from self._deliveries(state)
         if self.mix.at_the_step and state.left.steps_forward:

@@ -1,4 +1,4 @@
-"""Breadth-first search over a model: the shortest way to a live job that is swept, or none."""
+"""Breadth-first search over a model: the shortest way to a state that breaks a law, or none."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from attrs import define, field, frozen
 
 from unswept.spec.explorer.happenings import What
 from unswept.spec.explorer.model import Model, State
+from unswept.spec.explorer.offence import Offence
 
 REPORT_EVERY: Final = 5_000
 
@@ -33,13 +34,15 @@ class Search:
     """Moves on the longest of the shortest ways."""
     seconds: float = 0.0
     trace: tuple[Event, ...] = ()
-    """The shortest way to a live job that is swept; empty: there is none."""
+    """The shortest way to a state that breaks a law; empty: there is none."""
+    offence: Offence | None = None
+    """The law that its last state breaks."""
     complete: bool = True
     """False: the search ended before it had seen every state."""
 
     @property
     def refuted(self) -> bool:
-        """A live job can be swept."""
+        """A law can be broken."""
         return bool(self.trace)
 
     @property
@@ -86,7 +89,8 @@ def search(
             if after in ways:
                 continue
             ways[after] = _Way(key, move.what, way.tick + move.ticks, way.depth + 1)
-            if move.state.live_job_swept:
+            if move.state.offence:
+                found.offence = move.state.offence
                 found.trace = _trace(ways, after)
                 queue.clear()
                 break

@@ -456,12 +456,12 @@ THEOREMS: Final = (
         Edit(rules.orphan, "status=Status.ORPHANED, deadline=None", "beats=beats"),
     ),
     theorem(
-        "L5",
+        "F2",
         a_requeue_by_policy_is_bounded,
         Edit(jobs.next_by_policy, "attempts >= max_attempts", "attempts > max_attempts"),
     ),
     theorem(
-        "L5",
+        "F2/L5",
         a_sweep_does_what_the_policy_says,
         Edit(worlds._sweep, "(*events, *further)", "tuple(events)"),
     ),

@@ -6,6 +6,7 @@ same step with its decision tampered with, or with a ghost that says otherwise.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -382,6 +383,22 @@ def l4_heal_moves_epoch() -> Pair:
 def l4_output_too_late() -> Pair:
     stored = putting(Change(Table.OUTPUT, "j1", {(1, 0): CHUNK}))
     return both(completed(), 71, output(), stored)
+
+
+def never_requeued() -> Scene:
+    return Scene().run(0, admit(requeue=RequeueRule.NEVER))
+
+
+def l4_requeued_though_never() -> Pair:
+    scene = never_requeued().run(101, sweep())
+    forced = decide(scene.store.world, c.Requeue("j1", 1, force=True), StoreMs(110))
+    return both(scene, 110, c.Requeue("j1", 1), lambda _: forced)
+
+
+def l4_released_though_never() -> Pair:
+    scene = never_requeued()
+    back = putting_job(scene, "j1", owner=None, epoch=2, deadline=None, ttl_ms=None)
+    return both(scene, 10, c.Release("j1", "A", 1), back)
 
 
 def l5_no_event() -> Pair:
@@ -828,6 +845,8 @@ CASES: Final[dict[str, tuple[str, Case]]] = {
     "an orphan is started": ("L4", l4_orphan_started),
     "a heal under another epoch": ("L4", l4_heal_moves_epoch),
     "output later than late_output_ms": ("L4", l4_output_too_late),
+    "a requeue though its rule is never": ("L4", l4_requeued_though_never),
+    "a release though its rule is never": ("L4", l4_released_though_never),
     "no event": ("L5", l5_no_event),
     "a birth without an event": ("L5", l5_born_without_event),
     "an event of another kind": ("L5", l5_wrong_kind),
@@ -923,7 +942,9 @@ def test_each_law_catches_its_offence_and_passes_the_lawful_step(name: str) -> N
     law_id, case = CASES[name]
     lawful, offence = case()
     assert offences(lawful) == {}
-    assert law_id in offences(offence), f"{law_id} did not see it; found: {offences(offence)}"
+    found = offences(offence)
+    assert law_id in found, f"{law_id} did not see it; found: {found}"
+    assert not re.search(r"[<({]\w+\.|<\w+|\w=", found[law_id]), "values, as a person writes them"
 
 
 def at_the_end_of_late_output() -> Step:
@@ -1154,6 +1175,13 @@ def test_l11_ends_requeueable_work_at_its_local_deadline(
     """The last step begins a millisecond before first send + ttl - margin."""
     work = Work("A", "j1", requeue, MonoMs(now), MonoMs(1_000), Ms(100), Ms(10))
     assert (found("L11", work) is None) is lawful
+
+
+@pytest.mark.parametrize("requeue", RequeueRule)
+def test_l11_lets_nobody_work_without_a_grant(requeue: RequeueRule) -> None:
+    """Whether the job may be requeued or not."""
+    work = Work("A", "j1", requeue, MonoMs(0), None, Ms(0), Ms(10))
+    assert found("L11", work) == "A began a step of j1 without any grant"
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,13 @@ import pytest
 
 from tests.adapters.gateway.helpers import Faulty, open_store, run
 from unswept.adapters.gateway.lane import MOST_TOGETHER, Call, Lane, NotNowError, Sent
+from unswept.adapters.gateway.sender import Sender, StoppedError
 from unswept.adapters.sqlite import SqliteStore
 from unswept.core import commands as c
 from unswept.core.errors import StoreError, StoreUnavailableError
 from unswept.core.heart import Act
 from unswept.core.policy import LeasePolicy
-from unswept.core.replies import Accepted
+from unswept.core.replies import Accepted, Refused
 
 R = TypeVar("R")
 TERMS = LeasePolicy().terms()
@@ -172,5 +173,39 @@ def test_an_error_of_who_is_told_is_the_answer(tmp_path: Path) -> None:
                 await lane.post(call)
             assert admitted(await lane.post(admit(2)))
             await lane.close()
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("away", [False, True])
+def test_who_sends_is_stopped_at_once(tmp_path: Path, away: bool) -> None:
+    """While the store works, and in the pause after it was found away; what waited in the lane is
+    taken back."""
+
+    async def scenario() -> None:
+        with open_store(tmp_path) as store:
+            batches = Batches(store)
+            batches.away = away
+            if not away:
+                batches.open.clear()
+            sender = Sender(batches, LeasePolicy(), lambda act: True)
+            stopped: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            first, second = (
+                asyncio.ensure_future(
+                    sender.send(c.Admit(f"job-{number}", "a", TERMS), unless=stopped)
+                )
+                for number in (1, 2)
+            )
+            await asyncio.sleep(0.05)
+            stopped.set_result(None)
+            for sending in (first, second):
+                with pytest.raises(StoppedError):
+                    await asyncio.wait_for(sending, 1)
+            with pytest.raises(StoppedError):
+                await sender.send(c.Admit("job-3", "a", TERMS), unless=stopped)
+            batches.away = False
+            batches.open.set()
+            await sender.close()
+            assert isinstance(store.execute(c.Find("job-3")), Refused)
 
     run(scenario)

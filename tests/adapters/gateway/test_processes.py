@@ -257,6 +257,16 @@ def test_nonsense_is_refused_before_anything_is_written() -> None:
         ProcessWork(argv=("true",), max_output_bytes=2**40)
 
 
+def test_a_gateway_refuses_a_cap_that_no_job_could_have(tmp_path: Path) -> None:
+    """When it is made, not when the first job comes."""
+
+    async def scenario() -> None:
+        with open_store(tmp_path) as store, pytest.raises(MisuseError, match="max_output_bytes"):
+            Gateway(store, max_output_bytes=0)
+
+    run(scenario)
+
+
 def is_alive(pid: int) -> bool:
     """Also where nobody has asked for its exit code yet, it is dead."""
     try:

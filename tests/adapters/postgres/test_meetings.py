@@ -237,7 +237,8 @@ def test_an_id_is_never_queued_again_while_its_job_is_evicted(
 
 
 def test_each_job_is_claimed_once(stores: list[PostgresStore]) -> None:
-    """However many claim at once, each job has one event and one owner, and none is left over."""
+    """However many claim at once, each job has one event and one owner, and none is left over.
+    (L5, F1)"""
     jobs = 60
     for number in range(jobs):
         stores[0].execute(c.Enqueue(f"j{number:02}"))
@@ -269,7 +270,7 @@ def test_two_sweepers_orphan_each_suspect_once(
     stores: list[PostgresStore], connect: Connect, postgres_schema: str
 ) -> None:
     """Over the same suspects at the same time: each has one event, and between them they say once
-    that they did it; whoever found a row locked says so."""
+    that they did it; whoever found a row locked says so. (L2, L5)"""
     clock = ServerClock(connect(), postgres_schema)
     ids = admit_many(connect(), postgres_schema, 300)
     clock.now += TERMS.lease_ttl_ms + 1
@@ -293,7 +294,7 @@ def test_beats_and_sweeps_in_opposite_orders_disturb_nobody(
     stores: list[PostgresStore], connect: Connect, postgres_schema: str
 ) -> None:
     """Many holds in one order, many targets in the other, over and over, single writes between: no
-    deadlock and no other error reaches a caller, and each hold gets its one answer."""
+    deadlock and no other error reaches a caller, and each hold gets its one answer. (L8)"""
     ServerClock(connect(), postgres_schema)  # it stands: what is renewed is not past again
     ids = admit_many(connect(), postgres_schema, 200, deadline=0)
     rounds = 12
@@ -463,7 +464,7 @@ def test_a_lease_that_meets_its_consumers_end_begins_anew(
     observer: Observer,
     postgres_schema: str,
 ) -> None:
-    """Or goes on where the consumer was, if it was not forgotten after all."""
+    """Or goes on where the consumer was, if it was not forgotten after all. (F4)"""
     store.execute(c.Enqueue("j"))
     store.execute(c.LeaseEvents("mail", "a", Ms(1)))
     store.execute(c.Acknowledge("mail", 1, 1, last=True))

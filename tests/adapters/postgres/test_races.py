@@ -45,7 +45,8 @@ def races(postgres_url: str) -> Iterator[Races]:
 
 @pytest.mark.parametrize(("x", "y"), PAIRS, ids=[f"{x}, {y}" for x, y in PAIRS])
 def test_two_at_once_come_to_one_after_the_other(x: str, y: str, races: Races) -> None:
-    """Y begins while X is not committed yet; once X is rolled back instead."""
+    """Y begins while X is not committed yet; once X is rolled back instead. So the laws of single
+    steps (L1, L2, L3, L4, L5, L6, L7, L9) hold of steps that meet."""
     first, *others = situations(x, y)
     races.run(x, y, first, commit=False)
     for situation in (first, *others):

@@ -80,7 +80,7 @@ def test_threads_share_a_store(tmp_path: Path) -> None:
 
 
 def test_a_claimed_job_is_claimed_once(tmp_path: Path) -> None:
-    """However many threads and stores claim at once, no job goes to two of them."""
+    """However many threads and stores claim at once, no job goes to two of them. (F1)"""
     path = tmp_path / "jobs.db"
     taken: list[str] = []
     with SqliteStore(path, durability="normal") as store:
@@ -116,7 +116,7 @@ def test_a_heartbeat_waits_for_no_other_command_of_its_process(tmp_path: Path) -
 
 
 def test_the_clock_is_read_with_the_write_lock_held(tmp_path: Path) -> None:
-    """A command that had to wait stamps the time after its wait."""
+    """A command that had to wait stamps the time after its wait. (L1, L16)"""
     path = tmp_path / "jobs.db"
     clock = Clock(100)
     with SqliteStore(path, clock=clock) as store:
