@@ -102,6 +102,13 @@ def test_two_jobs_are_searched_to_the_end() -> None:
     assert (found.states, found.transitions, found.depth) == (784, 21_106, 11)
 
 
+@pytest.mark.parametrize("scope", ["a gateway", "the store clock", "policies"])
+def test_a_third_instance_is_one_more_stranger(scope: str) -> None:
+    """Names are taken out of a state, so that a job has as many states as with two."""
+    found = search(Table(BY_NAME[scope], 3, 1))
+    assert (found.verdict, found.states) == ("exhausted", HELD[scope][0])
+
+
 def test_every_scope_is_pinned() -> None:
     """But the one that needs two jobs, which takes longer."""
     assert {*HELD, "twins"} == set(BY_NAME)
