@@ -17,6 +17,7 @@ from unswept.core.units import Ms
 from unswept.spec.explorer.designs import DESIGNS, REAL, Faults, Mix
 from unswept.spec.explorer.happenings import Lane, What
 from unswept.spec.explorer.model import Model
+from unswept.spec.explorer.neglect import model_of
 from unswept.spec.explorer.search import Event, Search, search
 from unswept.spec.explorer.story import legend, sentences, timeline
 from unswept.spec.explorer.windows import CASES, ROWS, Case, bracket
@@ -32,6 +33,7 @@ REFUTED: Final[Mapping[str, tuple[int, int, int]]] = {
     "blind-heart": (2_307, 42, 21),
     "lock-blind": (2_116, 42, 21),
     "short-window": (419, 7, 4),
+    "long-window": (3_704, 26, 26),
 }
 
 HELD: Final[Mapping[str, tuple[int, int, int]]] = {
@@ -43,12 +45,13 @@ HELD: Final[Mapping[str, tuple[int, int, int]]] = {
     "1 step forward, 1 lost message": (8_195, 14_381, 45),
     "1 step forward, 1 outage; until the next renewal; window 8": (7_206, 9_961, 86),
     "2 steps forward; passes every 13": (10_858, 18_388, 98),
+    "1 death of the owner": (4_387, 5_228, 73),
 }
 
 
 @cache
 def explored(design: str, mix: Mix) -> Search:
-    return search(Model(DESIGNS[design], mix))
+    return search(model_of(DESIGNS[design], mix))
 
 
 def quick(design: str) -> Search:
@@ -65,11 +68,23 @@ def test_every_broken_design_is_pinned() -> None:
 
 @pytest.mark.parametrize("name", REFUTED)
 def test_a_broken_design_is_refuted_by_its_shortest_trace(name: str) -> None:
-    """The search finds the sweep of a live job after so many states, by so short a way."""
+    """The search finds a broken law after so many states, by so short a way."""
     found = quick(name)
     assert found.refuted
     assert (found.states, len(found.trace), found.trace[-1].tick) == REFUTED[name]
-    assert found.trace[-1].what is What.SWEPT
+    assert found.offence is not None
+    assert (found.offence.law == "L12") == (found.trace[-1].what is What.SWEPT)
+
+
+def test_a_dead_owners_job_that_is_orphaned_too_late_breaks_l13() -> None:
+    """From the owner's death on only the sweeper acts, and the bound is a tick away at the end."""
+    found = quick("long-window")
+    assert found.offence is not None
+    assert found.offence.law == "L13"
+    assert found.offence.sentence.startswith(
+        "job was not renewed for 27 ms and is not orphaned; the bound is 26 ms"
+    )
+    assert sentences(found.trace)[0] == "tick 0: the owner dies"
 
 
 @pytest.mark.parametrize("name", BROKEN)

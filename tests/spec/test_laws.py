@@ -384,6 +384,22 @@ def l4_output_too_late() -> Pair:
     return both(completed(), 71, output(), stored)
 
 
+def never_requeued() -> Scene:
+    return Scene().run(0, admit(requeue=RequeueRule.NEVER))
+
+
+def l4_requeued_though_never() -> Pair:
+    scene = never_requeued().run(101, sweep())
+    forced = decide(scene.store.world, c.Requeue("j1", 1, force=True), StoreMs(110))
+    return both(scene, 110, c.Requeue("j1", 1), lambda _: forced)
+
+
+def l4_released_though_never() -> Pair:
+    scene = never_requeued()
+    back = putting_job(scene, "j1", owner=None, epoch=2, deadline=None, ttl_ms=None)
+    return both(scene, 10, c.Release("j1", "A", 1), back)
+
+
 def l5_no_event() -> Pair:
     return both(admitted(), 10, c.Start("j1", "A", 1, TERMS), without_events)
 
@@ -828,6 +844,8 @@ CASES: Final[dict[str, tuple[str, Case]]] = {
     "an orphan is started": ("L4", l4_orphan_started),
     "a heal under another epoch": ("L4", l4_heal_moves_epoch),
     "output later than late_output_ms": ("L4", l4_output_too_late),
+    "a requeue though its rule is never": ("L4", l4_requeued_though_never),
+    "a release though its rule is never": ("L4", l4_released_though_never),
     "no event": ("L5", l5_no_event),
     "a birth without an event": ("L5", l5_born_without_event),
     "an event of another kind": ("L5", l5_wrong_kind),

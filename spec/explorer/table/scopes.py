@@ -119,6 +119,11 @@ SCOPES: Final = (
         (AGAIN,),
     ),
     Scope(
+        "a fleet",
+        _LIFE | {Verb.ENQUEUE, Verb.CLAIM, Verb.START, Verb.RELEASE, Verb.DELAY},
+        (AGAIN,),
+    ),
+    Scope(
         "the store clock",
         _LIFE | {Verb.ADMIT, Verb.DELAY},
         (PLAIN, HTTP),
@@ -140,12 +145,6 @@ SCOPES: Final = (
         "a gateway",
         _LIFE | {Verb.ADMIT, Verb.START, Verb.CANCEL, Verb.WITHDRAW},
         (PLAIN, HTTP),
-        quick=True,
-    ),
-    Scope(
-        "a fleet",
-        _LIFE | {Verb.ENQUEUE, Verb.CLAIM, Verb.START, Verb.RELEASE},
-        (AGAIN,),
         quick=True,
     ),
     Scope(

@@ -84,9 +84,12 @@ class _Way(NamedTuple):
     what: What
 
 
-class _Next(NamedTuple):
+class Move(NamedTuple):
+    """One thing that may happen next."""
+
     what: What
     state: State
+    """The very state before, where nothing changed that matters."""
     offences: tuple[Offence, ...] = ()
 
 
@@ -111,12 +114,44 @@ def search(table: Table, depth: int | None = None, limit: int | None = None) -> 
     return found
 
 
+class Model:
+    """The transition relation of one table."""
+
+    def __init__(self, table: Table, judge: Judge) -> None:
+        """A model whose steps this judge judges."""
+        self._table = table
+        self._judge = judge
+        self._asking = Asking(table.scope, table.names, table.job_ids)
+        self._keys = Keys(table.scope, table.names, table.job_ids)
+        self.key = self._keys.key
+
+    def first(self) -> State:
+        """No job, and every instance registered."""
+        return self._keys.told(first(self._table.scope, self._table.names))
+
+    def moves(self, state: State) -> Iterator[Move]:
+        """Everything that may happen next."""
+        told, now, left = self._keys.told, state.now, state.steps_back
+        yield Move(TICK, told(changed(state, now=StoreMs(now + 1))))
+        if left:
+            earlier = StoreMs(now - STEP_BACK)
+            yield Move(BACK, told(changed(state, now=earlier, steps_back=left - 1)))
+        for command in self._asking.commands(state):
+            decision = decide(state.world, command, now)
+            step = state.ghosts.step(state.world, command, decision, now)
+            offences = self._judge.offences(step)
+            if offences or not (decision.changes or decision.events):
+                yield Move(command, state, offences)
+                continue
+            after = self._keys.told_again(state.after(decision, step), step)
+            same = after.facts == state.facts and not isinstance(command, _OF_INSTANCES)
+            yield Move(command, state if same else after)
+
+
 def _search(table: Table, depth: int | None, limit: int | None, found: Found) -> None:
-    instances, job_ids = table.names, table.job_ids
-    asking, keys = Asking(table.scope, instances, job_ids), Keys(table.scope, instances, job_ids)
-    judge = Judge(found.judged, found.cells)
-    start = keys.told(first(table.scope, instances))
-    seen = {keys.key(start)}
+    model = Model(table, Judge(found.judged, found.cells))
+    start = model.first()
+    seen = {model.key(start)}
     ways = [_Way(-1, TICK)]
     level = [(0, start)]
     while level:
@@ -125,7 +160,7 @@ def _search(table: Table, depth: int | None, limit: int | None, found: Found) ->
             return
         deeper: list[tuple[int, State]] = []
         for number, state in level:
-            for what, after, offences in _moves(state, asking, keys, judge):
+            for what, after, offences in model.moves(state):
                 found.transitions += 1
                 if offences:
                     found.offences, found.depth = offences, found.depth + 1
@@ -133,7 +168,7 @@ def _search(table: Table, depth: int | None, limit: int | None, found: Found) ->
                     return
                 if after is state:
                     continue
-                key = keys.key(after)
+                key = model.key(after)
                 if key not in seen:
                     seen.add(key)
                     ways.append(_Way(number, what))
@@ -144,23 +179,6 @@ def _search(table: Table, depth: int | None, limit: int | None, found: Found) ->
                 return
         level = deeper
         found.depth += bool(level)
-
-
-def _moves(state: State, asking: Asking, keys: Keys, judge: Judge) -> Iterator[_Next]:
-    yield _Next(TICK, keys.told(changed(state, now=StoreMs(state.now + 1))))
-    if state.steps_back:
-        earlier = StoreMs(state.now - STEP_BACK)
-        yield _Next(BACK, keys.told(changed(state, now=earlier, steps_back=state.steps_back - 1)))
-    for command in asking.commands(state):
-        decision = decide(state.world, command, state.now)
-        step = state.ghosts.step(state.world, command, decision, state.now)
-        offences = judge.offences(step)
-        if offences or not (decision.changes or decision.events):
-            yield _Next(command, state, offences)
-            continue
-        after = keys.told_again(state.after(decision, step), step)
-        same = after.facts == state.facts and not isinstance(command, _OF_INSTANCES)
-        yield _Next(command, state if same else after)
 
 
 def _trace(ways: list[_Way], last: _Way) -> tuple[What, ...]:
