@@ -63,8 +63,12 @@ app.command()(chaos)
 app.command()(fleet)
 app.command()(audit)
 app.command()(check_config)
-for verb in (operate.job, operate.instances, operate.cancel, operate.requeue, operate.settle):
-    app.command()(verb)
+app.command()(operate.job)
+app.command()(operate.jobs)
+app.command()(operate.instances)
+app.command()(operate.cancel)
+app.command()(operate.requeue)
+app.command()(operate.settle)
 app.add_typer(db.app)
 
 

@@ -1,5 +1,5 @@
-"""`unswept job`, `instances`, `cancel`, `requeue` and `settle`: an operator looks at a store, and
-acts on one job of it."""
+"""`unswept job`, `jobs`, `instances`, `cancel`, `requeue` and `settle`: an operator looks at a
+store, and acts on one job of it."""
 
 from __future__ import annotations
 
@@ -45,6 +45,24 @@ def job(job_id: JobId, store: StoreUrl, schema: Schema = None, as_json: AsJson =
     with _opened(store, schema) as place:
         found = place.execute(c.Find(job_id))
     _tell(job_id, found, found, as_json)
+
+
+def jobs(store: StoreUrl, schema: Schema = None, as_json: AsJson = False) -> None:
+    """Count the jobs that are not over, by partition and by where they stand.
+
+    Exit code: 0, 2 usage, 3 the store cannot be asked.
+    """
+    with _opened(store, schema) as place:
+        found = place.execute(c.Count())
+    if as_json:
+        print(json.dumps(asdict(found), indent=2))
+        return
+    table = Table("partition", "waiting", "the oldest for", "queued", "running", "orphaned")
+    for row in found.partitions:
+        oldest = "" if row.oldest_at is None else f"{(found.at - row.oldest_at) / 1000:.0f} s"
+        counts = (row.waiting, oldest, row.queued, row.running, row.orphaned)
+        table.add_row(row.partition or "(none)", *map(str, counts))
+    Console(markup=False, highlight=False).print(table)
 
 
 def instances(store: StoreUrl, schema: Schema = None, as_json: AsJson = False) -> None:

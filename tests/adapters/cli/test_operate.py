@@ -95,6 +95,16 @@ def test_json_is_one_object_for_machines(operator: Operator) -> None:
     assert (seen["id"], seen["host"], seen["role"]) == ("i1", "h1", "gateway")
 
 
+def test_jobs_are_counted_by_where_they_stand(operator: Operator) -> None:
+    """In one look; what is over is not counted."""
+    [row] = json.loads(operator.run("jobs", "--json").stdout)["partitions"]
+    del row["oldest_at"]
+    assert row == {"partition": "", "waiting": 1, "queued": 0, "running": 1, "orphaned": 2}
+    shown = operator.run("jobs")
+    assert shown.exit_code == ExitCode.HELD
+    assert "orphaned" in shown.output
+
+
 def test_instances_are_listed_with_their_ages(operator: Operator) -> None:
     """By the store's clock."""
     result = operator.run("instances")
