@@ -1,6 +1,6 @@
-// Simulates every design of spec/designs.qnt in one process, since reading and typechecking the
-// specification takes Quint far longer than simulating it: `node quint-simulate.cjs PACKAGE FILE
-// [FOLDER]`.
+// Tests the runs of spec/runs.qnt and simulates every design of spec/designs.qnt, which it imports, in
+// one process, since reading and typechecking the specification takes Quint far longer than either:
+// `node quint-simulate.cjs PACKAGE FILE [FOLDER]`.
 // With a third argument, a folder, it also writes there what the Python checker of traces reads:
 // lease.json, the rules of spec/lease.qnt, and traces of the real design.
 // The real design must keep all laws, each broken one must break the law that it is listed with.
@@ -43,7 +43,8 @@ function bare(e) {
 
 function writeRules(modules) {
   const defs = modules.find((m) => m.name === 'lease').declarations.filter((d) => d.kind === 'def')
-  const lines = defs.map((d) => `${JSON.stringify(d.name)}: ${JSON.stringify(bare(d.expr))}`)
+  // By name: in which order Quint has them depends on who imports them.
+  const lines = defs.map((d) => `${JSON.stringify(d.name)}: ${JSON.stringify(bare(d.expr))}`).sort()
   fs.writeFileSync(path.join(folder, 'lease.json'), `{\n${lines.join(',\n')}\n}\n`)
 }
 
@@ -74,6 +75,20 @@ async function writeTraces(spec, args, step, maxSteps) {
   for (let seq = 0; seq < TRACES; seq++) slim(outItf.replace('{seq}', seq))
 }
 
+// The runs of spec/runs.qnt must end as each of them says; the number of wrong ones.
+async function test(spec, args) {
+  let wrong = 0
+  for (const main of ['runs', 'seldom', 'deadline_identity']) {
+    const run = await commands.runTests({ ...spec, args: { ...args, main, match: 'Test$', maxSamples: 5 } })
+    const { passed, failed } = run.isRight() ? run.value : run.value.stage
+    const expected = failed.length === 0 && passed.length > 0
+    wrong += expected ? 0 : 1
+    console.log(`${expected ? 'ok   ' : 'WRONG'} ${main.padEnd(20)} ${passed.length} runs end as they should`)
+    for (const name of failed) console.log(`      but not ${name}`)
+  }
+  return wrong
+}
+
 async function main() {
   const args = {
     input, backend: 'typescript', verbosity: 0, nTraces: 1, nThreads: 1, invariants: [],
@@ -88,7 +103,7 @@ async function main() {
     await writeTraces(spec, args, 'step', 300)
     await writeTraces(spec, args, 'bustle', 150)
   }
-  let wrong = 0
+  let wrong = await test(spec, args)
   for (const [name, law, start, maxSteps, maxSamples] of DESIGNS) {
     const [init, step] = START[start]
     const began = Date.now()

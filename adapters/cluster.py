@@ -10,6 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
+from unswept.adapters.extras import need
 from unswept.core.errors import MisuseError, UnsweptError
 from unswept.simulations.workers import Future, Workers
 
@@ -25,12 +26,9 @@ class ClusterError(UnsweptError):
 @contextmanager
 def on_cluster(address: str) -> Iterator[Workers]:
     """The workers of the cluster whose scheduler is at `address`, like tcp://host:8786."""
-    try:
-        from distributed import Client
-    except ImportError as error:
-        raise MisuseError(
-            f"--scheduler needs Dask: pip install 'unswept[dask]' ({error})"
-        ) from None
+    need("--scheduler needs Dask", "dask", "distributed")
+    from distributed import Client
+
     try:
         client: Any = Client(  # type: ignore[no-untyped-call]
             address, timeout=TIMEOUT_S, set_as_default=False

@@ -12,6 +12,7 @@ from typing import Final
 
 from attrs import field, frozen
 
+from unswept.adapters.extras import need
 from unswept.adapters.sqlite import SqliteStore
 from unswept.core.commands import Store
 from unswept.core.errors import MisuseError
@@ -92,13 +93,7 @@ def is_postgres(url: str) -> bool:
 
 def need_psycopg() -> None:
     """Refuse a Postgres store where its driver is not installed."""
-    try:
-        import psycopg_pool  # noqa: F401
-    except ImportError as error:
-        raise MisuseError(
-            "a store on Postgres needs psycopg and its pool: pip install 'unswept[postgres]'"
-            f" ({error})"
-        ) from None
+    need("a store on Postgres needs psycopg and its pool", "postgres", "psycopg_pool")
 
 
 def _free(name: str) -> Path:

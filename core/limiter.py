@@ -18,7 +18,7 @@ from unswept.core.units import MAX_COUNT, MonoMs, Ms
 
 @frozen
 class Limits:
-    """The caps; each at least one."""
+    """The caps; each at least one, but for the queue, which may have no place."""
 
     max_running: int = 32
     max_running_per_provider: int = 16

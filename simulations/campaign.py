@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from attrs import define, evolve, field, frozen
@@ -67,6 +67,12 @@ class Shard:
     def of(self, whole: Sequence[T]) -> list[T]:
         """Its part: every `count`-th, so that no two shards share one and none is left out."""
         return list(whole[self.index - 1 :: self.count])
+
+
+@contextmanager
+def pure_alone(clock: StoreClock, seed: int) -> Iterator[Store | None]:
+    """Opens no store under test."""
+    yield None
 
 
 def run_seed(

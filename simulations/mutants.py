@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from functools import partial
 from typing import Final
 
 from attrs import evolve, frozen
 
-from unswept.core.commands import Store
 from unswept.core.errors import UnsweptError
-from unswept.simulations.campaign import run_seed
+from unswept.simulations.campaign import pure_alone, run_seed
 from unswept.simulations.designs import DESIGNS
 from unswept.simulations.faults import FAULTS
 from unswept.simulations.run import Found, Settings
-from unswept.simulations.timeline import StoreClock
+from unswept.simulations.script import Script
+from unswept.simulations.shrinking import NotReproducedError, shrink
 from unswept.simulations.workers import Workers, in_order
 
 SEEDS: Final = 60
@@ -23,6 +23,8 @@ CANARY: Final = "two-step-claim"
 """The design that every campaign tries first: the first job that is claimed shows it, so that it
 costs next to nothing. Where it is not caught, no law that held has shown anything."""
 _CANARY_SEEDS: Final = 3
+PURE: Final = "memory:"
+"""The URL of the pure store, which broken designs are tried on."""
 
 
 class HarnessBrokenError(UnsweptError):
@@ -57,10 +59,16 @@ class Verdict:
         return self.law in self.expected
 
 
-@contextmanager
-def pure_alone(clock: StoreClock, seed: int) -> Iterator[Store | None]:
-    """Opens no store under test: broken designs run on the pure one."""
-    yield None
+@frozen
+class Exhibit:
+    """What became of a broken design, and the least that shows it."""
+
+    verdict: Verdict
+    settings: Settings | None = None
+    """The run that a law was broken in."""
+    script: Script | None = None
+    """That run, cut down."""
+    why_no_script: str | None = None
 
 
 @frozen
@@ -78,15 +86,39 @@ def try_designs(
     return in_order(workers, _try, [_Trial(settings, name, seeds) for name in names])
 
 
+def exhibit_designs(
+    settings: Settings, names: Iterable[str], seeds: int, workers: Workers, version: str
+) -> Iterator[Exhibit]:
+    """Try each broken design, and cut the run that a law catches down to a script, which bears this
+    version."""
+    trials = (_Trial(settings, name, seeds) for name in names)
+    return in_order(workers, partial(_exhibit, version), trials)
+
+
 def _try(trial: _Trial) -> Verdict:
     verdict = Verdict.of(trial.design)
-    faults = DESIGNS[trial.design].under or tuple(FAULTS)
     for seed in range(1, trial.seeds + 1):
-        tried = evolve(trial.settings, seed=seed, design=trial.design, faults=faults)
-        found = run_seed(tried, pure_alone).violation
+        found = run_seed(_run_of(trial, seed), pure_alone).violation
         if found is not None:
             return evolve(verdict, law=found.law, seed=seed, offence=found.offence, found=found)
     return verdict
+
+
+def _run_of(trial: _Trial, seed: int) -> Settings:
+    faults = DESIGNS[trial.design].under or tuple(FAULTS)
+    return evolve(trial.settings, seed=seed, design=trial.design, faults=faults)
+
+
+def _exhibit(version: str, trial: _Trial) -> Exhibit:
+    verdict = _try(trial)
+    if verdict.seed is None:
+        return Exhibit(verdict)
+    settings = _run_of(trial, verdict.seed)
+    try:
+        script = shrink(settings, pure_alone, PURE, version).script
+    except NotReproducedError as error:
+        return Exhibit(verdict, settings, why_no_script=str(error))
+    return Exhibit(verdict, settings, script)
 
 
 def try_canary() -> Verdict:

@@ -369,9 +369,7 @@ class Run:
             self.trace.work(
                 self.timeline.now, instance, (job_id, epoch), requeue, now, heard, margin
             )
-        if heard is None:
-            raise Violation("L11", f"{instance.name} works on {job_id} without any grant")
-        sent_at, ttl_ms = heard
+        sent_at, ttl_ms = (None, Ms(0)) if heard is None else heard
         job = self.server.pure.world.jobs.get(job_id)
         reached = epoch if job is None else job.lease.epoch
         work = Work(instance.name, job_id, requeue, now, sent_at, ttl_ms, margin, epoch, reached)

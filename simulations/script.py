@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from random import Random
-from typing import Any
+from typing import Any, Protocol
 
 from attrs import frozen
 
@@ -89,6 +90,18 @@ Meaning = Callable[[int, World], Command[Any] | None]
 """The command that the step of this index means in this world."""
 
 
+class Scribe(Protocol):
+    """Whoever writes down how a script is carried out."""
+
+    def step(self, step: Step, sender: str) -> None:
+        """A command is about to be made so."""
+        ...
+
+    def ends(self, now: StoreMs, broken: Broken | None, checked: Counter[str]) -> None:
+        """All has been told, or a law was broken; `checked`: how often each law has judged."""
+        ...
+
+
 class Teller:
     """Tells a fresh store one step after another, and lets the laws look."""
 
@@ -98,9 +111,11 @@ class Teller:
         under_test: Store | None,
         clock: StoreClock,
         watch: Callable[[Shown], None] | None,
+        scribe: Scribe | None = None,
     ) -> None:
         """Nothing has been told yet; `clock` is also the store under test's."""
         self._watch = watch
+        self._scribe = scribe
         self._clock = clock
         self._excused = design.excused
         network = Network(clock.timeline, Random(0), Weather(), _nobody)
@@ -125,6 +140,8 @@ class Teller:
 
     def _see(self, step: Step, envelope: Envelope) -> None:
         self._witness.see(step)
+        if self._scribe is not None:
+            self._scribe.step(step, envelope.sender)
         if self._watch is not None:
             verdicts = tuple(self.server.verdicts(step))
             self._watch(
@@ -153,14 +170,15 @@ def carried_out(
     open_store: OpenStore,
     meaning: Meaning | None = None,
     watch: Callable[[Shown], None] | None = None,
+    scribe: Scribe | None = None,
 ) -> Broken | None:
     """Tell a fresh store of this design, or the one that `open_store` opens, what stands in
     `steps`, each word as it stands unless `meaning` knows better; how a law was broken, or None if
     all held."""
     clock = StoreClock(Timeline(), steps[0].store_at if steps else 0)
-    index = 0
+    index, broken = 0, None
     with open_store(clock, 0) as store:
-        teller = Teller(DESIGNS[design], store, clock, watch)
+        teller = Teller(DESIGNS[design], store, clock, watch, scribe)
         try:
             for index, told in enumerate(steps):
                 world = teller.server.pure.world
@@ -169,8 +187,10 @@ def carried_out(
             index = len(steps)
             teller.server.compare_all()
         except Violation as found:
-            return Broken(found.law, found.offence, found.verb, index)
-    return None
+            broken = Broken(found.law, found.offence, found.verb, index)
+        if scribe is not None:
+            scribe.ends(clock(), broken, teller.server.all_checked())
+    return broken
 
 
 def _envelope(sender: str, command: Command[Any]) -> Envelope:

@@ -10,7 +10,7 @@ from typing import Final
 from attrs import define, evolve, frozen
 
 from unswept.core.errors import UnsweptError
-from unswept.simulations.campaign import EPOCH, OpenStore
+from unswept.simulations.campaign import EPOCH, OpenStore, pure_alone
 from unswept.simulations.designs import DESIGNS
 from unswept.simulations.recording import Entry, RecordedRun, TooLong
 from unswept.simulations.run import HOUR, Found, Settings
@@ -19,7 +19,7 @@ from unswept.simulations.script_search import Search, cost
 from unswept.simulations.timeline import StoreClock, Timeline
 
 _COMMANDS: Final = 8_000
-"""How much all tries to cut the run may tell the pure store."""
+"""How much all tries to cut the run may tell the pure store; a longer run is not cut."""
 
 
 @frozen
@@ -40,8 +40,10 @@ class NotReproducedError(UnsweptError):
 def shrink(settings: Settings, open_store: OpenStore, store: str, version: str) -> Shrunk:
     """Run the settings, which break a law, and cut the run down to a script; `store` names what
     `open_store` opens. Raises `NotReproducedError` where that cannot be done."""
-    cut = _Runs(settings, open_store).cut()
-    search = Search(cut.found, cut.settings.design, open_store)
+    whole = _Runs(settings, open_store).whole()
+    opens = open_store if whole.found.verb else pure_alone  # laws judge what the pure store does
+    cut = _Runs(settings, opens).cut(whole)
+    search = Search(cut.found, cut.settings.design, opens)
     minimal = search.minimal(cut.entries)
     if minimal is None:
         raise NotReproducedError(
@@ -73,13 +75,20 @@ class _Runs:
     open_store: OpenStore
     told: int = 0
 
-    def cut(self) -> Cut:
-        """The smallest run that was found."""
-        best = self._recorded(self.settings, None)
-        if best is None:
+    def whole(self) -> Cut:
+        """The run as it was found."""
+        found = self._recorded(self.settings, None)
+        if found is None:
             raise NotReproducedError(f"seed {self.settings.seed} broke no law when it ran again")
-        self.told = 0
+        return found
+
+    def cut(self, whole: Cut) -> Cut:
+        """The smallest run that was found; the whole one, if it is longer than all tries may be: to
+        find out that others take as long would be most of the time, and the script needs none."""
+        best = whole
         tried: set[Settings] = set()
+        if len(whole.entries) > _COMMANDS:
+            return best
         while (smaller := self._smaller(best, tried)) is not None:
             best = smaller
         return evolve(best, tries=len(tried))

@@ -80,7 +80,7 @@ class Witness:
         known = truth.observation
         if isinstance(known, Send) and command is not None:
             known = evolve(known, command=command)
-        elif isinstance(known, Work):
+        elif isinstance(known, Work) and known.stamped_from is not None:
             row = self._world.jobs.get(known.job_id)
             if row is None:
                 return None
@@ -97,7 +97,10 @@ class Witness:
                 return None
             return {"owner": event.owner, **self._stamp(seen.job_id)}
         if isinstance(seen, Work):
-            if (seen.instance, seen.job_id, seen.epoch) not in self._held:
+            granted = (seen.instance, seen.job_id, seen.epoch) in self._held
+            if seen.stamped_from is None:
+                return {"granted": int(granted)}
+            if not granted:
                 return None
             stamp = self._stamp(seen.job_id) if law == "L11" else {}
             return {"behind": seen.reached - seen.epoch, **stamp}

@@ -270,9 +270,9 @@ def _l5_events(step: Step) -> str | None:
         if count > max(1, changes[job_id]):
             return f"one command left {count} events for {job_id}"
     for event in step.events:
-        key = (event.job_id, event.epoch, event.kind)
-        if key in step.known_events:
-            return f"the event {key} was written twice"
+        if (event.job_id, event.epoch, event.kind) in step.known_events:
+            said = f"{event.kind} of {event.job_id}, epoch {event.epoch}"
+            return f"the event {said}, was written twice"
     moved = {job.id for pair in step.rows for job in pair if job is not None}
     for event in step.events:
         if event.kind is not Kind.STALE_RESULT and event.job_id not in moved:
@@ -414,6 +414,8 @@ def _l10(send: Send) -> str | None:
 
 
 def _l11(work: Work) -> str | None:
+    if work.stamped_from is None:
+        return f"{work.instance} began a step of {work.job_id} without any grant"
     local_deadline = work.stamped_from + work.ttl_ms - work.margin_ms
     if work.requeue is RequeueRule.NEVER or work.now < local_deadline:
         return None
@@ -507,7 +509,8 @@ def _handed_out(job: Job, cmd: c.Admit, now: int) -> bool:
 def _well_formed(step: Step) -> str | None:
     for _, after in step.rows:
         if after is not None and not well_formed(after.lease):
-            return f"{after.id} is malformed: {after.lease}"
+            said = ", ".join(f"{name} {value}" for name, value in after.lease.__dict__.items())
+            return f"{after.id} is malformed: {said}"
     return None
 
 

@@ -117,7 +117,8 @@ class Work:
     job_id: str
     requeue: RequeueRule
     now: MonoMs
-    stamped_from: MonoMs
+    stamped_from: MonoMs | None
+    """The first send of the last stamp that it heard of; None: it heard of none."""
     ttl_ms: Ms
     margin_ms: Ms
     epoch: int = 0

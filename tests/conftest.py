@@ -76,3 +76,15 @@ def drop_schema(url: str, name: str) -> None:
         # A test that fails may leave a transaction behind, which is no reason to wait for ever.
         connection.execute("SET lock_timeout = '20s'")
         connection.execute(f"DROP SCHEMA IF EXISTS {name} CASCADE".encode())
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print each table of which tests have recorded rows, as a property named by the table's head;
+    also where all is well, since such a table is a result and no by-product."""
+    reports = [*terminalreporter.getreports("passed"), *terminalreporter.getreports("failed")]
+    told = {(head, str(row)) for report in reports for head, row in report.user_properties}
+    for head in sorted({head for head, _ in told if head.startswith("|")}):
+        terminalreporter.section("what tests have found")
+        terminalreporter.write_line(
+            "\n".join([head, *sorted(row for of, row in told if of == head)])
+        )

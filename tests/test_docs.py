@@ -17,7 +17,7 @@ from unswept.simulations.profiles import PROFILES
 from unswept.spec.laws import LAWS
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def read(page: Path) -> str:
@@ -107,7 +107,7 @@ def test_every_fault_design_and_exit_code_is_on_the_page() -> None:
     assert set(headline) <= DESIGNS.keys()
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_links_lead_somewhere(page: Path) -> None:
     """A link to a file of the project names one that is there."""
     for target in re.findall(r"\]\((?!http)([^)#]+)", read(page)):

@@ -9,6 +9,7 @@ from typing import Final
 import duckdb
 
 from unswept.adapters.audit.tables import SOURCES, TEXT, Source
+from unswept.adapters.duck import in_memory
 from unswept.core.lease import MOVES, TERMINAL, Kind, Status
 
 _LET_GO: Final = tuple(
@@ -20,8 +21,8 @@ _LET_GO: Final = tuple(
 def connect(folder: Path) -> duckdb.DuckDBPyConnection:
     """A DuckDB of the audit's own: what does not fit into memory goes to the folder, and nothing is
     fetched from anywhere."""
-    return duckdb.connect(
-        config={
+    return in_memory(
+        {
             "temp_directory": str(folder),
             "autoinstall_known_extensions": "false",
             "preserve_insertion_order": "false",

@@ -15,8 +15,8 @@ from rich.table import Table
 from unswept.adapters.cli.db import AsJson, Schema
 from unswept.adapters.cli.exit_codes import ExitCode
 from unswept.adapters.cli.keep_record import Keeper
+from unswept.adapters.extras import need
 from unswept.core.checks import check_whole
-from unswept.core.errors import MisuseError
 
 if TYPE_CHECKING:
     from unswept.adapters.audit.judge import Offence, Verdict
@@ -64,12 +64,7 @@ def audit(
 
 
 def _judged(place: str, schema: str | None, limit: int, export: str | None) -> Audit:
-    try:
-        import duckdb  # noqa: F401
-    except ImportError as error:
-        raise MisuseError(
-            f"an audit needs DuckDB: pip install 'unswept[simulate]' ({error})"
-        ) from None
+    need("an audit needs DuckDB", "simulate", "duckdb")
     from unswept.adapters.audit.place import audit as judged
 
     return judged(place, schema, limit, export)

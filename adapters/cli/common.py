@@ -8,8 +8,8 @@ import os
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from unswept.adapters.extras import need
 from unswept.core.checks import check_whole
-from unswept.core.errors import MisuseError
 
 
 def processes(workers: int | None) -> int:
@@ -22,12 +22,7 @@ def processes(workers: int | None) -> int:
 
 def need_cattrs() -> None:
     """Refuse to read or write commands where the library that does it is not installed."""
-    try:
-        import cattrs  # noqa: F401
-    except ImportError as error:
-        raise MisuseError(
-            f"scripts and traces need cattrs: pip install 'unswept[simulate]' ({error})"
-        ) from None
+    need("scripts and traces need cattrs", "simulate", "cattrs")
 
 
 def progress_bar(console: Console) -> Progress:

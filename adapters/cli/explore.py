@@ -1,23 +1,18 @@
-"""`unswept explore`: search every schedule of a small world for the sweep of a live job."""
+"""`unswept explore`: search every schedule of a few instances and jobs for a broken law."""
 
 from __future__ import annotations
 
-import gc
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
 from functools import partial
-from multiprocessing import get_context
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import typer
 from attrs import frozen
 from rich.console import Console
 from rich.table import Table
 
-from unswept.adapters.cli.common import processes, progress_bar
+from unswept.adapters.cli.common import processes
 from unswept.adapters.cli.exit_codes import ExitCode
 from unswept.adapters.cli.explore_table import (
     AnySearched,
@@ -32,7 +27,9 @@ from unswept.adapters.cli.explore_table import (
 )
 from unswept.adapters.cli.explore_table_report import as_json as as_json_of_table
 from unswept.adapters.cli.explore_table_report import print_table
-from unswept.adapters.cli.keep_record import Keeper
+from unswept.adapters.cli.explore_windows import compare_windows
+from unswept.adapters.cli.keep_record import Keep, Keeper
+from unswept.adapters.cli.searching import in_processes, without_collector
 from unswept.core.checks import check_whole
 from unswept.core.errors import MisuseError
 from unswept.spec.explorer.designs import DESIGNS, REAL, Design, Mix
@@ -42,15 +39,10 @@ from unswept.spec.explorer.search import Search, search
 from unswept.spec.explorer.story import legend, sentences, timeline
 from unswept.spec.explorer.table.designs import TABLE_DESIGNS
 from unswept.spec.explorer.table.settled import SETTLING_DESIGNS
-from unswept.spec.explorer.windows import CASES, Bracket, Case, bracket
 from unswept.spec.laws import LAWS
 
-S = TypeVar("S")
-T = TypeVar("T")
-Keep = Callable[[dict[str, Any]], None]
-"""Keeps what the command came to, for the evidence page."""
-
 _LIMIT = 1_000_000
+_NAMES = (*DESIGNS, *SETTLING_DESIGNS, *TABLE_DESIGNS)
 
 
 @frozen
@@ -72,7 +64,7 @@ class Explored:
 
 def explore(
     design: Annotated[
-        str, typer.Option(help=f"The design that is searched: {', '.join(DESIGNS)}.")
+        str, typer.Option(help=f"The design that is searched: {', '.join(_NAMES)}.")
     ] = REAL,
     workers: Annotated[int | None, typer.Option(help="Processes; by default one per core.")] = None,
     limit: Annotated[
@@ -100,14 +92,15 @@ def explore(
         ),
     ] = False,
 ) -> None:
-    """Search every schedule of two instances, one job and a few faults, breadth-first.
+    """Search every schedule of a few instances and jobs for a broken law, breadth-first.
 
-    The real design is searched under every mix of faults, and each broken design until it sweeps a
-    live job, as this search must notice.
+    Three parts: hearts under every mix of faults, in exact time; the table under every command that
+    could be on its way; and instances that must finally settle what a lost owner held. The real
+    design is searched to the end, and each broken design until it breaks its law, as the search
+    must notice.
 
-    Exit code: 0 no sweep of a live job exists, 1 one was found, 2 usage, 3 a search was given up, 4
-    a broken design was not refuted. With --windows: 0 the formula is exact to one tick, 1 it is
-    not.
+    Exit code: 0 no law can be broken, 1 one can, 2 usage, 3 a search was given up, 4 a broken
+    design was not refuted. With --windows: 0 the formula is exact to one tick, 1 it is not.
     """
     check_whole("--limit", limit, 1, 1_000_000_000)
     count = processes(workers)
@@ -115,11 +108,17 @@ def explore(
     if windows:
         keeper = Keeper("windows", f"unswept explore --windows --limit {limit}")
         keep: Keep = partial(keeper.keep, whole=limit >= _LIMIT)
-        raise typer.Exit(_compare_windows(design, count, limit, console, as_json, keep))
+        raise typer.Exit(compare_windows(design, count, limit, console, as_json, keep))
+    if design not in _NAMES:
+        raise MisuseError(f"--design must be one of {', '.join(_NAMES)}, got {design}")
     bounds = _bounds(instances, leases, depth, limit)
-    only_table = (instances, leases, depth) != (None, None, None) or is_of_table(design)
+    bounded = (instances, leases, depth) != (None, None, None)
+    of_hearts = design in DESIGNS and design != REAL
+    if bounded and of_hearts:
+        raise MisuseError(f"--instances, --leases, --depth are of the table, and {design} is not")
+    only_table = bounded or is_of_table(design)
     hearts = [] if only_table else _tasks(design, limit, alone)
-    table = [] if design in DESIGNS and design != REAL else table_tasks(design, bounds, alone)
+    table = [] if of_hearts else table_tasks(design, bounds, alone)
     keep = _keep(design, bounds, only_table, alone)
     raise typer.Exit(_explore(design, hearts, table, bounds, count, console, as_json, keep))
 
@@ -145,39 +144,6 @@ def _bounds(instances: int | None, leases: int | None, depth: int | None, limit:
     return Bounds(instances or 2, leases, depth, limit)
 
 
-def _in_processes(
-    run: Callable[[S], T], tasks: Sequence[S], workers: int, console: Console, what: str
-) -> list[T]:
-    """What each task came to, in their order, so that no report depends on `workers`."""
-    with progress_bar(console) as progress:
-        bar = progress.add_task(what, total=len(tasks))
-        if workers == 1 or len(tasks) == 1:
-            return [run(task) for task in progress.track(tasks, task_id=bar)]
-        with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-            try:
-                running = [pool.submit(run, task) for task in tasks]
-                for _ in as_completed(running):
-                    progress.advance(bar)
-                return [each.result() for each in running]
-            finally:
-                pool.shutdown(cancel_futures=True)
-
-
-@contextmanager
-def _without_collector() -> Iterator[None]:
-    """A search only grows, and makes no cycles: looking for garbage takes a fifth of its time."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collecting:
-            gc.enable()
-
-
-# Designs ----------------------------------------------------------------------------------------
-
-
 def _explore(
     design: str,
     hearts: list[Task],
@@ -190,7 +156,7 @@ def _explore(
 ) -> ExitCode:
     began = time.monotonic()
     every: list[Task | AnyTask] = [*hearts, *table]
-    ended = _in_processes(_searched, every, workers, console, "searches")
+    ended = in_processes(_searched, every, workers, console, "searches")
     done = [each for each in ended if isinstance(each, Explored)]
     of_table = [each for each in ended if not isinstance(each, Explored)]
     code = _exit_code(done, of_table, design)
@@ -204,16 +170,13 @@ def _explore(
 
 
 def _tasks(name: str, limit: int, alone: bool) -> list[Task]:
-    if name not in DESIGNS:
-        known = ", ".join((*DESIGNS, *SETTLING_DESIGNS, *TABLE_DESIGNS))
-        raise MisuseError(f"--design must be one of {known}, got {name}")
     chosen = DESIGNS[name]
     designs = DESIGNS.values() if chosen.sound and not alone else (chosen,)
     return [Task(design, mix, limit) for design in designs for mix in design.mixes]
 
 
 def _searched(task: Task | AnyTask) -> Explored | AnySearched:
-    with _without_collector():
+    with without_collector():
         if not isinstance(task, Task):
             return run(task)
         return Explored(task, search(model_of(task.design, task.mix), task.limit))
@@ -364,110 +327,3 @@ def _judged(done: list[Explored], of_table: list[AnySearched]) -> dict[str, int]
             judged["L12"] += each.found.states
             judged["L13"] += each.found.states if each.task.mix.faults.deaths else 0
     return {law.id: judged[law.id] for law in LAWS if judged[law.id]}
-
-
-# Windows ----------------------------------------------------------------------------------------
-
-
-@frozen
-class _WindowTask:
-    case: Case
-    limit: int
-
-
-def _compare_windows(
-    design: str, workers: int, limit: int, console: Console, as_json: bool, keep: Keep
-) -> ExitCode:
-    if design != REAL:
-        raise MisuseError(f"--windows has designs of its own, so --design {design} says nothing")
-    # The largest first, so that the processes end together.
-    tasks = [_WindowTask(case, limit) for case in reversed(CASES)]
-    began = time.monotonic()
-    done = _in_processes(_bracketed, tasks, workers, console, "windows")[::-1]
-    code = _windows_verdict(done)
-    result = _windows_as_json(done, code)
-    keep(result)
-    if as_json:
-        print(json.dumps(result, indent=2))
-    else:
-        _print_windows(console, done, code, time.monotonic() - began)
-    return code
-
-
-def _bracketed(task: _WindowTask) -> Bracket:
-    with _without_collector():
-        return bracket(task.case, task.limit)
-
-
-def _windows_verdict(done: list[Bracket]) -> ExitCode:
-    if any(found.complete and not found.agrees for found in done):
-        return ExitCode.REFUTED
-    return ExitCode.HELD if all(found.agrees for found in done) else ExitCode.UNDETERMINED
-
-
-_WINDOWS_SAID = {
-    ExitCode.HELD: "The formula is exact to one tick.",
-    ExitCode.REFUTED: "The formula is wrong.",
-    ExitCode.UNDETERMINED: "A search was given up before it had seen every state; that is no pass.",
-}
-
-
-_WINDOW_COLUMNS = ("retry", "pause", "k", "beat", "timeout", "too short", "least", "policy", "s")
-_WINDOW_LEGEND = """
-retry     of the owner, after a failed beat; pause: of the sweeper, between two beats; in heartbeats
-k         flaps that come with the clock step
-beat      the heartbeat, and timeout the operation timeout, in ticks
-too short the greatest window that must be refuted by the formula, and least the next one, in ticks
-policy    the window that a policy takes for too short (LeasePolicy.flaps_survived)"""
-
-
-def _print_windows(console: Console, done: list[Bracket], code: ExitCode, elapsed: float) -> None:
-    table = Table(title="Windows", title_justify="left", box=None)
-    for heading in _WINDOW_COLUMNS:
-        table.add_column(heading, justify="right")
-    for found in done:
-        case = found.case
-        seconds = found.too_short.seconds + found.least.seconds
-        table.add_row(
-            case.row.retry,
-            case.row.pause,
-            str(case.flaps),
-            str(case.heartbeat),
-            str(case.timeout),
-            _window(case.too_short, found.too_short),
-            _window(case.too_short + 1, found.least),
-            str(case.safe_side),
-            f"{seconds:.1f}",
-        )
-    console.print(table, highlight=False)
-    console.print(_WINDOW_LEGEND, highlight=False)
-    states = sum(found.too_short.states + found.least.states for found in done)
-    console.print(f"\n{states} states, in {elapsed:.1f} s", highlight=False)
-    console.print(f"[bold]{_WINDOWS_SAID[code]}[/bold]")
-
-
-def _window(ticks: int, found: Search) -> str:
-    return f"[{_COLOURS[found.verdict]}]{ticks}: {found.verdict}[/]"
-
-
-def _windows_as_json(done: list[Bracket], code: ExitCode) -> dict[str, Any]:
-    return {
-        "verdict": code.name.lower(),
-        "exit_code": int(code),
-        "windows": [
-            {
-                "owner_retry": found.case.row.retry,
-                "sweeper_pause": found.case.row.pause,
-                "flaps": found.case.flaps,
-                "heartbeat": found.case.heartbeat,
-                "timeout": found.case.timeout,
-                "too_short": found.case.too_short,
-                "too_short_verdict": found.too_short.verdict,
-                "least": found.case.too_short + 1,
-                "least_verdict": found.least.verdict,
-                "policy_bound": found.case.safe_side,
-                "agrees": found.agrees,
-            }
-            for found in done
-        ],
-    }

@@ -6,7 +6,7 @@ import json
 import platform
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,9 @@ from unswept.adapters.evidence.sources import hashes
 from unswept.adapters.urls import without_password
 from unswept.adapters.version import version
 from unswept.core.errors import MisuseError
+
+Keep = Callable[[dict[str, Any]], None]
+"""Keeps what a command came to, for the evidence page."""
 
 
 class Keeper:

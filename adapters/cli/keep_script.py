@@ -11,6 +11,7 @@ from rich.console import Console
 
 from unswept.adapters.cli.common import need_cattrs
 from unswept.adapters.cli.simulate_report import Report
+from unswept.adapters.report.words import counted
 from unswept.adapters.urls import SimulatedStore, reopened
 from unswept.adapters.version import version
 from unswept.core.errors import UnsweptError
@@ -48,11 +49,19 @@ def keep_script(
         path.write_text(text, encoding="utf-8", newline="\n")
     except (UnsweptError, OSError) as error:  # the violation stands, whatever becomes of its script
         return Kept(None, f"It could not be shrunk: {error}")
-    steps = len(small.script.steps)
-    sentence = f"Shrunk to {steps} steps, in {path}. Replay it:\n  {replay_command(path)}"
+    steps = counted(len(small.script.steps), "step")
+    sentence = (
+        f"Shrunk to {steps}, in {path}. Replay it:\n  {replay_command(path)}\n"
+        f"Draw it:\n  {_report_command(path)}"
+    )
     return Kept(path, sentence)
 
 
 def replay_command(path: Path) -> str:
     """The command that replays a script."""
     return f"unswept replay {shlex.quote(str(path))}"
+
+
+def _report_command(path: Path) -> str:
+    """The command that makes a page of a script."""
+    return f"unswept report {shlex.quote(str(path))}"

@@ -1,28 +1,32 @@
-"""`unswept mutants`: run each broken design until a law catches it; say which, and how soon."""
+"""`unswept mutants`: run each broken design until a law catches it; say which, how soon, and what
+it takes."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import typer
 from attrs import asdict
 from rich.console import Console
+from rich.text import Text
 
 from unswept.adapters.cli.common import processes, progress_bar
 from unswept.adapters.cli.designs_table import add_verdict, designs_table
 from unswept.adapters.cli.exit_codes import ExitCode
 from unswept.adapters.cli.keep_record import Keeper
+from unswept.adapters.cli.replay_view import shown_title
+from unswept.adapters.cli.simulate_options import Campaign
+from unswept.adapters.report.words import counted
+from unswept.adapters.version import version
 from unswept.core.checks import check_whole
 from unswept.core.errors import MisuseError
 from unswept.simulations import workers as crews
-from unswept.simulations.campaign import broken_designs
-from unswept.simulations.mutants import SEEDS, Verdict, try_designs
-from unswept.simulations.run import Found, Settings
-
-_SHOWN: Final = 6
-"""Events before a violation that are printed."""
+from unswept.simulations.campaign import broken_designs, pure_alone
+from unswept.simulations.mutants import PURE, SEEDS, Exhibit, exhibit_designs
+from unswept.simulations.run import Settings
+from unswept.simulations.script import Script, Shown, carried_out
 
 
 def mutants(
@@ -33,7 +37,8 @@ def mutants(
     workers: Annotated[int | None, typer.Option(help="Processes; by default one per core.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Run each broken design on the pure store, under all faults, until a law catches it.
+    """Run each broken design on the pure store, under the faults that bring it out, until a law
+    catches it; then cut the run down to the few steps that it takes.
 
     Exit code: 0 all were caught, 2 usage, 4 one survived, or an unexpected law caught it.
     """
@@ -42,19 +47,20 @@ def mutants(
     count = processes(workers)
     console = Console(stderr=as_json)
     keeper = Keeper("mutants", f"unswept mutants --seeds {seeds}")
-    verdicts = []
+    found = []
     with crews.processes(count) as crew, progress_bar(console) as progress:
         task = progress.add_task("broken designs", total=len(wanted))
-        for verdict in try_designs(Settings(seed=1), wanted, seeds, crew):
-            verdicts.append(verdict)
+        for exhibit in exhibit_designs(Settings(seed=1), wanted, seeds, crew, version()):
+            found.append(exhibit)
             progress.advance(task)
-    code = ExitCode.HELD if all(verdict.caught for verdict in verdicts) else ExitCode.COVERAGE_SHORT
-    result = _as_json(verdicts, seeds, code)
+    all_caught = all(exhibit.verdict.caught for exhibit in found)
+    code = ExitCode.HELD if all_caught else ExitCode.COVERAGE_SHORT
+    result = _as_json(found, seeds, code)
     keeper.keep(result, whole=not names, weight=seeds)
     if as_json:
         print(json.dumps(result, indent=2))
     else:
-        _print(console, verdicts, seeds)
+        _print(console, found, seeds)
     raise typer.Exit(code)
 
 
@@ -66,42 +72,82 @@ def _names(names: Sequence[str] | None) -> list[str]:
     return list(dict.fromkeys(names)) if names else broken
 
 
-def _print(console: Console, verdicts: list[Verdict], seeds: int) -> None:
-    for verdict in verdicts:
-        _print_verdict(console, verdict, seeds)
+def _print(console: Console, found: list[Exhibit], seeds: int) -> None:
     table = designs_table()
-    for verdict in verdicts:
-        add_verdict(table, verdict)
+    for exhibit in found:
+        _print_exhibit(console, exhibit, seeds)
+        add_verdict(table, exhibit.verdict)
     console.print(table)
-    survivors = [verdict.design for verdict in verdicts if not verdict.caught]
-    if survivors:
+    if survivors := _survivors(found):
         console.print(f"[bold red]Not caught as they must be: {', '.join(survivors)}.[/bold red]")
     else:
-        console.print(f"[bold]All {len(verdicts)} broken designs were caught.[/bold]")
+        console.print(f"[bold]All {len(found)} broken designs were caught.[/bold]")
 
 
-def _print_verdict(console: Console, verdict: Verdict, seeds: int) -> None:
-    """One design's section: the law, the seeds that were needed, the offence, the last events."""
-    console.print(f"[bold]{verdict.design}[/bold]: {verdict.sentence}", highlight=False)
-    if verdict.found is None:
-        console.print(f"  [red]No law caught it in {seeds} seeds.[/red]\n", highlight=False)
+def _survivors(found: list[Exhibit]) -> list[str]:
+    return [exhibit.verdict.design for exhibit in found if not exhibit.verdict.caught]
+
+
+def _print_exhibit(console: Console, exhibit: Exhibit, seeds: int) -> None:
+    """One design's section: the law, the seeds that were needed, the offence, the minimal trace."""
+
+    def say(words: str | Text) -> None:
+        console.print(words, highlight=False, markup=False, soft_wrap=True)
+
+    verdict = exhibit.verdict
+    say(Text.assemble((verdict.design, "bold"), f": {verdict.sentence}"))
+    if exhibit.settings is None:
+        say(Text(f"  No law caught it in {seeds} seeds.\n", "red"))
         return
-    console.print(f"  {verdict.law}, in seed {verdict.seed}: {verdict.offence}", highlight=False)
-    for line in _trace(verdict.found):
-        console.print(f"  {line}", highlight=False, markup=False, soft_wrap=True)
-    console.print()
+    say(f"  {verdict.law}, in seed {verdict.seed}: {verdict.offence}")
+    if exhibit.script is None:
+        say(f"  It could not be shrunk: {exhibit.why_no_script}")
+    else:
+        say(f"  Shrunk to {counted(len(exhibit.script.steps), 'step')}:")
+        for line in _trace(exhibit.script):
+            say(line)
+        say(f"  {exhibit.script.law}: {exhibit.script.offence}")
+    say(f"  Replay it: {_replay(exhibit.settings)}\n")
 
 
-def _trace(found: Found) -> tuple[str, ...]:
-    """What led to a violation, as lines: the last events before it; the last line is itself."""
-    return found.last_lines[-_SHOWN - 1 : -1]
+def _trace(script: Script) -> list[Text]:
+    """What its store is told, and what it answers; where a law judges what no store knows, that
+    too."""
+    lines: list[Text] = []
+    began_at = script.steps[0].store_at
+
+    def show(shown: Shown) -> None:
+        lines.append(shown_title(shown, began_at))
+
+    carried_out(script.steps, script.settings.design, pure_alone, watch=show)
+    return lines
 
 
-def _as_json(verdicts: list[Verdict], seeds: int, code: ExitCode) -> dict[str, Any]:
+def _replay(settings: Settings) -> str:
+    """The command that runs the seed again, and keeps its script."""
+    return Campaign(settings, PURE).replay_command(settings.seed)
+
+
+def _as_json(found: list[Exhibit], seeds: int, code: ExitCode) -> dict[str, Any]:
     return {
         "verdict": code.name.lower(),
         "exit_code": int(code),
         "seeds": seeds,
-        "survivors": [verdict.design for verdict in verdicts if not verdict.caught],
-        "designs": [asdict(verdict) for verdict in verdicts],
+        "survivors": _survivors(found),
+        "designs": [_exhibit_as_json(exhibit) for exhibit in found],
+    }
+
+
+def _exhibit_as_json(exhibit: Exhibit) -> dict[str, Any]:
+    script = exhibit.script
+    minimal = script and {
+        "steps": len(script.steps),
+        "offence": script.offence,
+        "trace": [line.plain.strip() for line in _trace(script)],
+    }
+    return {
+        **asdict(exhibit.verdict),
+        "minimal": minimal,
+        "why_not_minimal": exhibit.why_no_script,
+        "replay": exhibit.settings and _replay(exhibit.settings),
     }

@@ -83,18 +83,27 @@ def replay(
         str | None, typer.Option(help="Of a seed: only what this instance takes part in.")
     ] = None,
     job: Annotated[str | None, typer.Option(help="Of a seed: only what concerns this job.")] = None,
+    specification: Annotated[
+        bool,
+        typer.Option(
+            "--specification",
+            help="Of a trace: instead judge each command by the protocol's specification.",
+        ),
+    ] = False,
     step: Annotated[
         bool, typer.Option("--step", help="Wait for Enter before each step, in a terminal.")
     ] = False,
 ) -> None:
     """Step through a seed: what each instance believed, what the store held, which law looked at
     what. A script (*.script.jsonl) is carried out on a fresh store; a trace is run again and
-    compared.
+    compared, or, with --specification, judged.
 
     Exit code: 0 no law was broken, 1 one was, 2 usage, 3 it could not be found out, 5 a trace of
     this version came out differently.
     """
     printer = _Printer(Console(), step)
+    if specification:
+        raise typer.Exit(_judge(Path(target), printer))
     of_a_seed = {
         "--hours": hours,
         "--instances": instances,
@@ -156,16 +165,35 @@ def _replay_seed(
 # A file -------------------------------------------------------------------------------------------
 
 
-def _replay_file(path: Path, store: str | None, design: str | None, printer: _Printer) -> ExitCode:
+def _lines(path: Path) -> list[str]:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise MisuseError(f"neither a seed nor a file that can be read: {path} ({error})") from None
     need_cattrs()
+    return text.splitlines()
+
+
+def _judge(path: Path, printer: _Printer) -> ExitCode:
+    lines = _lines(path)
+    from unswept.simulations.behaviours import judged
+
+    try:
+        found = judged(lines)
+    except MisuseError as error:
+        raise MisuseError(f"{path}, {error}") from None
+    if found.offence is None:
+        printer.say(f"Each of {found.commands} commands is a step of the specification.")
+        return ExitCode.HELD
+    printer.say(f"Line {found.line} is no step of the specification: {found.offence}")
+    return ExitCode.REFUTED
+
+
+def _replay_file(path: Path, store: str | None, design: str | None, printer: _Printer) -> ExitCode:
+    lines = _lines(path)
     from unswept.adapters.cli.replay_trace import compared
     from unswept.simulations.script_file import object_of, script_of
 
-    lines = text.splitlines()
     try:
         kind = object_of(lines[0] if lines else "").get("type")
     except MisuseError as error:

@@ -26,15 +26,20 @@ def moment_lines(moment: Moment) -> Iterator[Text]:
     yield from _verdicts(moment.verdicts)
 
 
-def shown_lines(shown: Shown, began_at: StoreMs) -> Iterator[Text]:
-    """A step of a script; its time is the store's, from the script's first step on."""
+def shown_title(shown: Shown, began_at: StoreMs) -> Text:
+    """A step of a script in a line; its time is the store's, from the script's first step on."""
     at = f"{(shown.store_at - began_at) / 1000:>11.3f}"
     if isinstance(shown.subject, Command):
         title = f"  {shown.sender}: {command_words(shown.subject)} -> {said(shown.reply)}"
     else:
         who, what, _ = described(shown.subject)
         title = f"  {who} {what}, as it was recorded"
-    yield Text.assemble((at, "cyan"), title)
+    return Text.assemble((at, "cyan"), title)
+
+
+def shown_lines(shown: Shown, began_at: StoreMs) -> Iterator[Text]:
+    """A step of a script, the rows that it changed, and which law looked."""
+    yield shown_title(shown, began_at)
     yield from _rows(shown.rows, shown.store_at)
     if shown.borne_out:
         yield from _verdicts(shown.verdicts)

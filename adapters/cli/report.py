@@ -1,4 +1,4 @@
-"""`unswept report`: a run's trace as a page, its timeline as SVG or PNG, and the evidence page."""
+"""`unswept report`: a run, or a script, as a page, its timeline as SVG or PNG; and the evidence."""
 
 from __future__ import annotations
 
@@ -11,16 +11,18 @@ import typer
 from attrs import fields_dict
 from rich.console import Console
 
+from unswept.adapters.cli.common import need_cattrs
 from unswept.adapters.cli.evidence import PAGE, write_evidence
+from unswept.adapters.cli.keep_script import replay_command
 from unswept.adapters.cli.simulate_options import Campaign
 from unswept.adapters.evidence.records import folder
 from unswept.adapters.report.composing import compose
 from unswept.adapters.report.drawing import draw
 from unswept.adapters.report.page import Subject, page
 from unswept.adapters.report.png import png
-from unswept.adapters.report.reading import Line, Trace, find, read
+from unswept.adapters.report.reading import Trace, find, is_script, read
 from unswept.adapters.report.svg import svg
-from unswept.adapters.report.words import verdict
+from unswept.adapters.report.words import counted, verdict
 from unswept.core.checks import check_whole
 from unswept.core.errors import MisuseError
 from unswept.simulations.run import Settings
@@ -30,13 +32,17 @@ def report(
     run: Annotated[
         Path | None,
         typer.Argument(
-            help="A trace (.jsonl), or a folder of traces; with --evidence the folder of records.",
+            help="A trace (.jsonl), a folder of traces, or a script; with --evidence the folder of "
+            "records.",
             show_default=False,
         ),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="The page; by default report-seed-S.html, if no picture is asked for."),
+        typer.Option(
+            help="The page; by default report-seed-S.html, or that of a script, report-NAME.html, "
+            "if no picture is asked for."
+        ),
     ] = None,
     seed: Annotated[
         int | None,
@@ -59,7 +65,8 @@ def report(
         ),
     ] = False,
 ) -> None:
-    """Write one page that needs no network: verdict, laws, and a timeline to look into.
+    """Write one page that needs no network: verdict, laws, and a timeline to look into. A script
+    is carried out on a fresh store, and drawn.
 
     Exit code: 0 the files are written, 2 usage. The verdict is the page's, not this command's.
     With --evidence: 0 there are no holes, 1 something was refuted, 3 something was not found out, 4
@@ -74,9 +81,9 @@ def report(
     if seed is not None:
         check_whole("--seed", seed, 0, 2**63 - 1)
     file, listed = find(run, seed)
-    trace = read(file)
+    trace = _played(file) if is_script(file) else read(file)
     if seed is not None and trace.run["seed"] != seed:
-        raise MisuseError(f"--seed {seed}: {file} is the trace of seed {trace.run['seed']}")
+        raise MisuseError(f"--seed {seed}: {file} is of seed {trace.run['seed']}")
     picture = compose(trace)
     written: dict[Path, bytes] = {}
     if svg_file is not None or png_file is not None:
@@ -86,10 +93,10 @@ def report(
         if png_file is not None:
             written[png_file] = png(drawing)
     elif out is None:
-        out = Path(f"report-seed-{trace.run['seed']}.html")
+        out = Path(f"report-{_name(trace)}.html")
     if out is not None:
         campaigned = None if campaign is None else _campaign(campaign)
-        subject = Subject(trace, picture, listed, campaigned, _replay(trace.run))
+        subject = Subject(trace, picture, listed, campaigned, _replay(trace))
         written[out] = page(subject).encode()
     console = Console()
     for target, content in written.items():
@@ -98,9 +105,25 @@ def report(
     console.print(f"[bold]{verdict(trace)[1]}[/bold]")
 
 
+def _played(file: Path) -> Trace:
+    need_cattrs()
+    from unswept.adapters.report.playing import played
+
+    return played(file)
+
+
+def _name(trace: Trace) -> str:
+    """What the files are called that are made of it."""
+    if trace.shrunk is None:
+        return f"seed-{trace.run['seed']}"
+    return trace.file.name.removesuffix(".jsonl").removesuffix(".script")
+
+
 def _titles(trace: Trace) -> tuple[str, str]:
     run, (_, words) = trace.run, verdict(trace)
     told = f"seed {run['seed']}, {run['settings'].get('design')}, unswept {run['version']}"
+    if trace.shrunk is not None:
+        told = f"{counted(trace.shrunk.steps, 'step')} of {told}"
     if trace.violation is None:
         return words, told
     return f"{words}: {told}", trace.violation["offence"]
@@ -116,8 +139,11 @@ def _campaign(file: Path) -> Mapping[str, Any]:
     return found
 
 
-def _replay(run: Line) -> str | None:
+def _replay(trace: Trace) -> str | None:
     """The command that runs it again; None if this version has other settings."""
+    run = trace.run
+    if trace.shrunk is not None:
+        return replay_command(trace.file)
     told: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value
         for name, value in run["settings"].items()

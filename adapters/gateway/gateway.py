@@ -99,12 +99,17 @@ class Health:
     last_error: str | None
     """Why the last heartbeat that failed did."""
     loop_stalled_ms: int
+    """How long the event loop has not turned; 0: it turns."""
     running: int
+    """Jobs that have a slot."""
     queued: int
+    """Jobs that wait for a slot."""
     finishing: int
     """Jobs whose terminal write is not acknowledged yet."""
     held: int
+    """Jobs that it beats for."""
     saturated: bool
+    """There is neither a slot nor a place in the queue."""
     rejected: int
     """Requests refused for want of a slot, since the start."""
     queue_timeouts: int
@@ -320,7 +325,8 @@ class Gateway:
     async def output(
         self, job_id: str, principal: str = LOCAL, max_chars: int = MAX_CHARS
     ) -> Output:
-        """What any instance's job has written so far, each stream cut to its end."""
+        """What any instance's job has written so far, of each stream the last `max_chars`
+        characters; `JobNotFoundError` as for a snapshot."""
         check_id("job_id", job_id)
         return await self._sender.ask(
             lambda store: read_output(store, job_id, principal, max_chars)
@@ -329,7 +335,7 @@ class Gateway:
     async def wait(self, job_id: str, principal: str = LOCAL) -> Snapshot:
         """Wait for the end of any instance's job, and for a store that is away. An orphaned one is
         returned as it is, since its owner may be gone for good; it may still heal, so that it can
-        be waited for again."""
+        be waited for again. `JobNotFoundError` as for a snapshot."""
         while True:
             live = self._jobs.get(job_id)
             if live is not None and live.principal == principal:
@@ -347,7 +353,8 @@ class Gateway:
 
     async def cancel(self, job_id: str, principal: str = LOCAL) -> CancelVerdict:
         """Ask for the end of any instance's job: this one's is stopped at once, another's by its
-        owner, on the store's word. The store keeps the wish, whatever becomes of the owner. (L7)"""
+        owner, on the store's word. The store keeps the wish, whatever becomes of the owner. (L7)
+        `JobNotFoundError` as for a snapshot; `StoreError` where the store was not reached."""
         check_id("job_id", job_id)
         wish = c.RequestCancel(job_id)
         live = self._jobs.get(job_id)

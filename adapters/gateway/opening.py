@@ -19,7 +19,8 @@ from unswept.core.units import Ms
 
 @contextmanager
 def open_store(url: str, operation_timeout_ms: Ms) -> Iterator[Store]:
-    """The store that a URL names, made where there is none, and closed at the end."""
+    """The store that a URL names, made where there is none, and closed at the end. An operation may
+    wait for `operation_timeout_ms`; another kind of URL is a `MisuseError`."""
     if is_postgres(url):
         need_psycopg()
         from unswept.adapters.postgres import PostgresStore

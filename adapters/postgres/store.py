@@ -88,7 +88,8 @@ class PostgresStore:
         self._beats = _pool(self._settings, 1)
 
     def execute(self, command: Command[R]) -> R:
-        """Carry out one command and reply. Raises `StoreError` where the outside world fails."""
+        """Carry out one command and reply. Raises `StoreError` where the outside world fails: after
+        an `OutcomeUnknownError` repeat the command, after the others it took no effect."""
         reply: R = poison.in_parts(self._execute, command)
         return reply
 

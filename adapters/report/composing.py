@@ -20,13 +20,16 @@ from unswept.adapters.report.picture import (
     Violation,
 )
 from unswept.adapters.report.reading import Line, Trace
+from unswept.adapters.report.spreading import spread, true_time
 
 _STARTS: Final = "boots"
 _ENDS: Final = frozenset({"killed", "stopped"})
 
 
 def compose(trace: Trace) -> Picture:
-    """The picture of a run."""
+    """The picture of a run, or of a script that was carried out."""
+    if trace.shrunk is not None:
+        trace = spread(trace)
     told: defaultdict[str, list[Line]] = defaultdict(list)
     for line in trace.lines:
         told[line["type"]].append(line)
@@ -34,9 +37,10 @@ def compose(trace: Trace) -> Picture:
     commands = tuple(_said(line) for line in told["command"])
     violation = _violation(trace.violation)
     jobs = _jobs(told["command"], ends)
-    for job_id in _concerned(violation, told["command"]):
+    concerned = _concerned(violation, told["command"]) if trace.shrunk is None else jobs.keys()
+    for job_id in concerned:
         if job_id in jobs:
-            jobs[job_id].touched = True
+            jobs[job_id].touched = violation is not None
     return Picture(
         ends=ends,
         store_clock=trace.run["store_clock_ms"],
@@ -138,7 +142,8 @@ def _stamps(changes: list[Change], commands: list[Line], ends: int) -> list[Stam
             continue
         if before is not None and before["beats"] == after["beats"]:
             continue
-        deadline = change.at + after["deadline"] - commands[change.command]["store_at"]
+        told = commands[change.command]
+        deadline = true_time(told) + after["deadline"] - told["store_at"]
         until = ends if following is None else following.at
         stamps.append(Stamp(change.at, deadline, outlived=deadline < until))
     return stamps

@@ -58,7 +58,8 @@ def _stretch(picture: Picture) -> tuple[int, int]:
     found = picture.violation
     if found is None:
         return 0, picture.ends
-    return max(0, found.at - _BEFORE), found.at + _AFTER
+    begins = max(0, found.at - _BEFORE)
+    return begins, found.at + min(_AFTER, max((found.at - begins) // 4, 1_000))
 
 
 def _jobs(picture: Picture, begins: int, ends: int) -> tuple[list[JobLane], int]:

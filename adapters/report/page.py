@@ -12,7 +12,7 @@ from unswept.adapters.report import assets, tables
 from unswept.adapters.report.packing import packed
 from unswept.adapters.report.picture import Picture
 from unswept.adapters.report.reading import Listed, Trace
-from unswept.adapters.report.words import clock, verdict
+from unswept.adapters.report.words import clock, counted, verdict
 from unswept.simulations.faults import FAULTS
 from unswept.spec.laws import BY_ID
 
@@ -38,11 +38,11 @@ class Subject:
 
 def page(subject: Subject) -> str:
     """The whole page."""
-    run, found = subject.trace.run, subject.picture.violation
+    found = subject.picture.violation
     style, script = assets.style(), assets.script()
-    title = f"{verdict(subject.trace)[1]} · seed {run['seed']} · unswept"
+    title = f"{verdict(subject.trace)[1]} · {_name(subject.trace)} · unswept"
     return assets.template("template.html").substitute(
-        name=f"unswept-seed-{run['seed']}",
+        name=f"unswept-{_name(subject.trace).replace(' ', '-')}",
         title=escape(title),
         policy=assets.policy(style, script),
         style=style,
@@ -57,6 +57,11 @@ def page(subject: Subject) -> str:
         footer=_footer(subject),
         run=packed(subject.picture),
     )
+
+
+def _name(trace: Trace) -> str:
+    seed = f"seed {trace.run['seed']}"
+    return seed if trace.shrunk is None else f"script of {seed}"
 
 
 def _any_touched(picture: Picture) -> bool:
@@ -81,6 +86,15 @@ def _facts(subject: Subject) -> str:
     trace, picture = subject.trace, subject.picture
     run, end = trace.run, trace.end or {}
     settings = dict(run["settings"])
+    if trace.shrunk is not None:
+        told: dict[str, Any] = {
+            "shrunk to": counted(trace.shrunk.steps, "step"),
+            "found in": f"seed {run['seed']}",
+            "design": settings["design"],
+            "store": run["store"],
+            "version": run["version"],
+        }
+        return _cells(told, subject.replay)
     told = {
         "seed": run["seed"],
         "design": settings.pop("design", None),
@@ -96,9 +110,13 @@ def _facts(subject: Subject) -> str:
     }
     faults = settings.pop("faults", ())
     told |= {name: value for name, value in settings.items() if name not in ("seed", "hours")}
+    told["faults"] = _faults(tuple(faults))
+    return _cells(told, subject.replay)
+
+
+def _cells(told: Mapping[str, Any], replay: str | None) -> str:
     cells = "".join(_fact(name, value) for name, value in told.items() if value is not None)
-    cells += _fact("faults", _faults(tuple(faults)))
-    return f'<dl class="facts">{cells}</dl>{_replay(subject.replay)}'
+    return f'<dl class="facts">{cells}</dl>{_replay(replay)}'
 
 
 def _faults(names: tuple[str, ...]) -> str:
@@ -155,6 +173,8 @@ def _sections(subject: Subject) -> str:
     parts.append(
         _section("Laws", tables.laws(end.get("checked", {}), found.law if found else None))
     )
+    if subject.trace.shrunk is not None:
+        return "\n".join((*parts, assets.text("script.html")))
     marks = _section("What must sometimes happen", tables.marks(end.get("sometimes", {})))
     faults = _section("Faults", tables.faults(end.get("faults", {})))
     parts.append(f'<section class="columns">{faults}{marks}</section>')
@@ -168,6 +188,12 @@ def _section(title: str, body: str) -> str:
 
 def _footer(subject: Subject) -> str:
     run = subject.trace.run
+    if subject.trace.shrunk is not None:
+        return (
+            f"Written by unswept from {escape(subject.trace.file.name)}, a script that version "
+            f"{escape(str(run['version']))} has carried out. Times are the store clock’s, counted "
+            "from the first step; steps of one moment are drawn apart. This page fetches nothing."
+        )
     return (
         f"Written by unswept from {escape(subject.trace.file.name)}, a trace of version "
         f"{escape(str(run['version']))}. Times are simulated true time; rows bear the store "

@@ -5,9 +5,9 @@ from __future__ import annotations
 from io import BytesIO
 from typing import TYPE_CHECKING, Final
 
+from unswept.adapters.extras import need
 from unswept.adapters.report.colours import Colour
 from unswept.adapters.report.shapes import Disc, Drawing, Line, Polygon, Rect, Shape
-from unswept.core.errors import MisuseError
 
 if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw
@@ -18,12 +18,9 @@ _SHARPNESS: Final = 2
 
 def png(drawing: Drawing) -> bytes:
     """The whole file."""
-    try:
-        from PIL import Image, ImageDraw
-    except ImportError:
-        raise MisuseError(
-            "a PNG needs Pillow: pip install 'unswept[report]'; an SVG (--svg) needs nothing"
-        ) from None
+    need("an SVG (--svg) needs nothing, a PNG needs Pillow", "report", "PIL")
+    from PIL import Image, ImageDraw
+
     size = (drawing.width * _SHARPNESS, drawing.height * _SHARPNESS)
     image = Image.new("RGB", size, "white")
     draw = ImageDraw.Draw(image, "RGBA")

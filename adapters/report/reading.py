@@ -20,6 +20,15 @@ Line = dict[str, Any]
 
 
 @frozen
+class Shrunk:
+    """What a trace is of that is no run: a script that was carried out."""
+
+    steps: int
+    law: str
+    """The law that it was made for."""
+
+
+@frozen
 class Trace:
     """One run as it was written down."""
 
@@ -31,6 +40,7 @@ class Trace:
     violation: Line | None
     end: Line | None
     """The last line; None where the run was cut short."""
+    shrunk: Shrunk | None = None
 
 
 @frozen
@@ -52,7 +62,8 @@ def find(path: Path, seed: int | None) -> tuple[Path, tuple[Listed, ...]]:
         return path, ()
     if not path.exists():
         raise MisuseError(f"{path} is not there: expected a trace (.jsonl), or a folder of traces")
-    listed = sorted(map(_listed, path.glob("*.jsonl")), key=lambda each: (each.seed, each.file))
+    files = (file for file in path.glob("*.jsonl") if not is_script(file))
+    listed = sorted(map(_listed, files), key=lambda each: (each.seed, each.file))
     if not listed:
         raise MisuseError(f"{path} has no trace: expected files that end in .jsonl")
     if seed is not None:
@@ -64,9 +75,18 @@ def find(path: Path, seed: int | None) -> tuple[Path, tuple[Listed, ...]]:
     return (broken or listed)[0].file, tuple(listed)
 
 
+def is_script(file: Path) -> bool:
+    """Does the file hold a script, which has to be carried out before there is a trace of it?"""
+    return next(_lines(file), {}).get("type") == "script"
+
+
 def read(file: Path) -> Trace:
     """A whole trace."""
-    lines = _lines(file)
+    return trace_of(file, _lines(file))
+
+
+def trace_of(file: Path, lines: Iterator[Line], shrunk: Shrunk | None = None) -> Trace:
+    """A whole trace, of the lines that the file holds, or that were made of it."""
     run = _first(file, lines)
     told: list[Line] = []
     violation = end = None
@@ -77,7 +97,7 @@ def read(file: Path) -> Trace:
             end = line
         else:
             told.append(line)
-    return Trace(file, run, tuple(told), violation, end)
+    return Trace(file, run, tuple(told), violation, end, shrunk)
 
 
 def _seeds(listed: list[Listed]) -> str:

@@ -24,10 +24,17 @@ def span(ms: int) -> str:
     return f"{ms} ms"
 
 
+def counted(number: int, thing: str) -> str:
+    """So many things, as 1 step or 3 steps."""
+    return f"{number} {thing}{'' if number == 1 else 's'}"
+
+
 def verdict(trace: Trace) -> tuple[str, str]:
     """`refuted`, `held` or `undetermined`, and what a person is told."""
     if trace.violation is not None:
         return "refuted", f"{trace.violation['law']} was broken"
     if trace.end is None:
         return "undetermined", "The trace ends before its run does"
+    if trace.shrunk is not None:
+        return "held", f"No law was broken; {trace.shrunk.law} holds here"
     return "held", "Every law held: no heartbeated job was swept"

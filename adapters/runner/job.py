@@ -57,8 +57,8 @@ class Aborted:
         return self._set.is_set()
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Block this thread until it is stopped; False: that long nobody did. For handlers on
-        threads: one on the event loop is cancelled instead."""
+        """Block this thread until it is stopped; False: for `timeout_s` seconds nobody did. For
+        handlers on threads: one on the event loop is cancelled instead."""
         return self._set.wait(timeout_s)
 
 
@@ -93,7 +93,7 @@ class RunnerJob:
 
     def write(self, data: bytes, stream: Stream = Stream.STDOUT) -> None:
         """Append output, from whatever thread; it is in the store about a second later, and all of
-        it before the job's end is."""
+        it before the job's end is. More than `max_output_bytes` stops the handler."""
         if not isinstance(data, bytes):
             raise MisuseError(f"data must be bytes, got a {type(data).__name__}")
         self._write(Stream(stream), data)

@@ -23,7 +23,8 @@ DEFAULT_TIMEOUT_MS: Final = LeasePolicy().operation_timeout_ms
 def open_queue(
     url: str, *, schema: str | None = None, operation_timeout_ms: Ms = DEFAULT_TIMEOUT_MS
 ) -> Iterator[Store]:
-    """The store that a URL names, for who enqueues: on Postgres it tells runners of new work."""
+    """The store that a URL names, for who enqueues: on Postgres it tells runners of new work. An
+    operation may wait for `operation_timeout_ms`; another kind of URL is a `MisuseError`."""
     if not is_postgres(url):
         with open_store(url, operation_timeout_ms) as store:
             yield store

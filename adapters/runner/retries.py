@@ -37,7 +37,7 @@ class Retries:
             raise MisuseError(f"factor must be 1 to {GREATEST_FACTOR}, got {shown(self.factor)}")
 
     def pause_ms(self, attempts: int) -> Ms | None:
-        """The pause after so many attempts; None: that was the last."""
+        """The pause after so many attempts, by the store's clock; None: that was the last."""
         if attempts >= self.max_attempts:
             return None
         pause = float(self.first_pause_ms)

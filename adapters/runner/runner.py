@@ -70,10 +70,13 @@ class Health:
     last_error: str | None
     """Why the last heartbeat that failed did."""
     loop_stalled_ms: int
+    """How long the event loop has not turned; 0: it turns."""
     running: int
+    """Jobs whose handler runs."""
     finishing: int
     """Jobs whose last write is not acknowledged yet."""
     held: int
+    """Jobs that it beats for."""
     claimed: int
     """Jobs that it has taken since the start."""
 

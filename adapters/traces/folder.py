@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-import duckdb
 from attrs import field, frozen
 
+from unswept.adapters.duck import in_memory
 from unswept.adapters.traces.store import load_files, parquet_files
 from unswept.adapters.version import version
 from unswept.core.errors import MisuseError
@@ -66,7 +66,7 @@ class TraceFolder:
                 entry.unlink()
         if not seeds:
             return
-        with duckdb.connect() as connection:
+        with in_memory() as connection:
             load_files(connection, [self._file(seed) for seed in seeds])
             for name, file in parquet_files(self.path).items():
                 connection.execute(

@@ -9,6 +9,7 @@ from typing import Any, Final
 import duckdb
 from attrs import frozen
 
+from unswept.adapters.duck import in_memory
 from unswept.adapters.traces.relations import Relation
 from unswept.adapters.traces.tables import FIRST_LINES, READ_LINES, TABLES
 from unswept.adapters.traces.views import VIEWS
@@ -31,7 +32,7 @@ class TraceStore:
 
     def __init__(self, run: Path) -> None:
         """Opens a trace (.jsonl), or a folder of traces: their Parquet, where that was made."""
-        self._connection = duckdb.connect()
+        self._connection = in_memory()
         _load(self._connection, run)
         for view in VIEWS:
             self._connection.execute(f"CREATE VIEW {view.name} AS {view.sql}")

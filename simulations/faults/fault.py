@@ -39,6 +39,21 @@ class Fault:
         raise NotImplementedError
 
 
+def one_living(run: Run, spared: Callable[[Instance], bool] = lambda _: False) -> Instance | None:
+    """One instance, drawn from those whose process is there and that are not spared."""
+    living = [instance for instance in run.living() if not spared(instance)]
+    return run.rng.choice(living) if living else None
+
+
+def when_a_sweep_waits(run: Run, at_most: int, then: Callable[[], None]) -> None:
+    """Go on at the worst moment for a lock to go, while a sweep waits for it; at `at_most` in any
+    case."""
+    if run.server.sweep_waits() or run.timeline.now >= at_most:
+        then()
+    else:
+        run.timeline.after(WORST_MOMENT, when_a_sweep_waits, run, at_most, then)
+
+
 def outage(run: Run, name: str, length_ms: int) -> None:
     """The store is out of reach; what waited there is rolled back."""
     span = run.truth.begin_shared(name, run.timeline.now)
@@ -67,9 +82,8 @@ def step_clock(run: Run, ms: int) -> None:
 def expire_all(run: Run, then: Callable[[Instance], None]) -> None:
     """Wait for a sweeper's next pass, and step the clock just before it, so that every lease looks
     expired; once it suspects somebody, which is the worst moment, go on."""
-    living = run.living()
-    if living:
-        sweeper = run.rng.choice(living)
+    sweeper = one_living(run)
+    if sweeper is not None:
         wait = max(0, sweeper.next_pass_in() - run.rng.randint(1, SECOND))
         run.timeline.after(wait, _expire_all, run, sweeper, then)
 

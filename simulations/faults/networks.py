@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from unswept.core.commands import Complete
-from unswept.simulations.faults.fault import MINUTE, SECOND, Fault
+from unswept.simulations.faults.fault import MINUTE, SECOND, Fault, one_living
 from unswept.simulations.network import Weather
 from unswept.simulations.truth import Span
 
@@ -78,10 +78,10 @@ class Cut(Fault):
 
     def strike(self, run: Run) -> None:
         """From a second to ten minutes."""
-        living = [i.name for i in run.living() if i.name not in run.network.cut]
-        if not living:
+        victim = one_living(run, lambda instance: instance.name in run.network.cut)
+        if victim is None:
             return
-        name = run.rng.choice(living)
+        name = victim.name
         run.network.cut.add(name)
         span = run.truth.begin_own(self.name, run.timeline.now, name)
         length = run.rng.choice((run.rng.randint(1, 60), run.rng.randint(60, 600))) * SECOND
@@ -102,12 +102,11 @@ class ConnectionKilled(Fault):
 
     def strike(self, run: Run) -> None:
         """An administrator, or a server that restarts within a second, ends sessions."""
-        living = run.living()
         if run.rng.random() < 0.3:
             run.server.drop_waiting()
-            run.network.reset([actor.name for actor in (*living, *run.clients)])
-        elif living:
-            run.network.reset([run.rng.choice(living).name])
+            run.network.reset([actor.name for actor in (*run.living(), *run.clients)])
+        elif (victim := one_living(run)) is not None:
+            run.network.reset([victim.name])
 
 
 class PoolExhausted(Fault):
@@ -119,9 +118,9 @@ class PoolExhausted(Fault):
 
     def strike(self, run: Run) -> None:
         """Up to five minutes."""
-        living = [i.name for i in run.living() if i.name not in run.network.exhausted]
-        if living:
-            name, length = run.rng.choice(living), run.rng.randint(5, 300) * SECOND
+        victim = one_living(run, lambda instance: instance.name in run.network.exhausted)
+        if victim is not None:
+            name, length = victim.name, run.rng.randint(5, 300) * SECOND
             run.network.exhausted.add(name)
             run.coverage.lasts(self.name, length)
             run.timeline.after(length, run.network.exhausted.discard, name)

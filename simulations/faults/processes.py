@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 from unswept.core.policy import LeasePolicy
 from unswept.core.units import Ms
 from unswept.simulations.actor import Host
-from unswept.simulations.faults.fault import MINUTE, SECOND, WORST_MOMENT, Fault, expire_all, freeze
+from unswept.simulations.faults.fault import (
+    MINUTE,
+    SECOND,
+    WORST_MOMENT,
+    Fault,
+    expire_all,
+    freeze,
+    one_living,
+)
 from unswept.simulations.truth import Span
 
 if TYPE_CHECKING:
@@ -68,10 +76,10 @@ class Stall(Fault):
 
     def strike(self, run: Run) -> None:
         """From a second to ten minutes."""
-        living = run.living()
-        if living:
-            seconds = run.rng.choice((run.rng.randint(1, 60), run.rng.randint(60, 600)))
-            freeze(run, self.name, [run.rng.choice(living)], seconds * SECOND)
+        seconds = run.rng.choice((run.rng.randint(1, 60), run.rng.randint(60, 600)))
+        victim = one_living(run)
+        if victim is not None:
+            freeze(run, self.name, [victim], seconds * SECOND)
 
 
 class HeartKilled(Fault):
@@ -83,9 +91,9 @@ class HeartKilled(Fault):
 
     def strike(self, run: Run) -> None:
         """Up to ten minutes; then a supervisor starts the heart again."""
-        living = [instance for instance in run.living() if not instance.heart_dead]
-        if living:
-            victim, length = run.rng.choice(living), run.rng.randint(10, 600) * SECOND
+        victim = one_living(run, lambda instance: instance.heart_dead)
+        if victim is not None:
+            length = run.rng.randint(10, 600) * SECOND
             span = run.truth.begin_own(self.name, run.timeline.now, victim.name)
             run.coverage.lasts(self.name, length)
             victim.heart_dead = True
@@ -106,9 +114,8 @@ class Crash(Fault):
 
     def strike(self, run: Run) -> None:
         """A kill -9, and a restart within five minutes."""
-        living = run.living()
-        if living:
-            victim = run.rng.choice(living)
+        victim = one_living(run)
+        if victim is not None:
             run.kill(victim)
             run.timeline.after(run.rng.randint(1, 300) * SECOND, run.boot_like, victim)
 
@@ -122,9 +129,8 @@ class Restart(Fault):
 
     def strike(self, run: Run) -> None:
         """A container restarts: the same host name, the same numbers."""
-        living = run.living()
-        if living:
-            victim = run.rng.choice(living)
+        victim = one_living(run)
+        if victim is not None:
             processes = [task.process for task in victim.tasks.values()]
             run.kill(victim)
             for process in processes:
@@ -172,12 +178,10 @@ class Drain(Fault):
 
 def _replace_one(run: Run) -> Instance | None:
     """Somebody is asked to leave, and a new instance boots."""
-    living = run.living()
-    if not living:
-        return None
-    leaver = run.rng.choice(living)
-    leaver.run(leaver.drain)
-    run.boot_like(leaver)
+    leaver = one_living(run)
+    if leaver is not None:
+        leaver.run(leaver.drain)
+        run.boot_like(leaver)
     return leaver
 
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import partial
 from typing import TYPE_CHECKING
 
 from unswept.simulations.faults.fault import (
     MINUTE,
     SECOND,
-    WORST_MOMENT,
     Fault,
     expire_all,
     free_row,
     lock_row,
     outage,
+    when_a_sweep_waits,
 )
 from unswept.simulations.truth import Span
 
@@ -93,12 +94,10 @@ class RenewalsBlocked(Fault):
         run.coverage.begins(self.name)
         run.server.table_locks += 1
         held, at_most = run.rng.randint(2, 300) * SECOND, run.rng.randint(60, 600) * SECOND
-        run.timeline.after(held, self._end, run, span, run.timeline.now + at_most)
+        until, end = run.timeline.now + at_most, partial(self._end, run, span)
+        run.timeline.after(held, when_a_sweep_waits, run, until, end)
 
-    def _end(self, run: Run, span: Span, at_most: int) -> None:
-        if not run.server.sweep_waits() and run.timeline.now < at_most:
-            run.timeline.after(WORST_MOMENT, self._end, run, span, at_most)
-            return
+    def _end(self, run: Run, span: Span) -> None:
         run.truth.end(span, run.timeline.now)
         run.coverage.ends(self.name)
         run.server.table_locks -= 1
@@ -120,12 +119,10 @@ class RowLock(Fault):
         span = lock_row(run, self.name, run.rng.choice(owned))
         run.coverage.begins(self.name)
         held, at_most = run.rng.randint(30, 300) * SECOND, run.rng.randint(60, 600) * SECOND
-        run.timeline.after(held, self._end, run, span, run.timeline.now + at_most)
+        until, end = run.timeline.now + at_most, partial(self._end, run, span)
+        run.timeline.after(held, when_a_sweep_waits, run, until, end)
 
-    def _end(self, run: Run, span: Span, at_most: int) -> None:
-        if not run.server.sweep_waits() and run.timeline.now < at_most:
-            run.timeline.after(WORST_MOMENT, self._end, run, span, at_most)
-            return
+    def _end(self, run: Run, span: Span) -> None:
         run.coverage.ends(self.name)
         free_row(run, span)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
+from attrs import evolve
 
 from tests.adapters.test_conformance_sqlite import WRONG_GUARDS, queries_with
 from unswept.adapters.sqlite import SqliteStore
@@ -35,17 +36,21 @@ def test_sqlite_keeps_step(seed: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fault", "faults"),
+    ("fault", "settings"),
     [
-        ("L1: the sweep takes a deadline equal to now", ("clock-edge", "cut")),
-        ("L3: complete drops the epoch", ("old-echo", "stall", "cut")),
+        ("L1: the sweep takes a deadline equal to now", Settings(0, faults=("clock-edge", "cut"))),
+        # One runner claims again what was taken from it: the owner is right, and the epoch is not.
+        (
+            "L3: complete drops the epoch",
+            Settings(0, instances=1, runners=1, faults=("old-echo", "stall", "cut")),
+        ),
     ],
 )
-def test_a_wrong_guard_is_seen_in_lockstep(fault: str, faults: tuple[str, ...]) -> None:
+def test_a_wrong_guard_is_seen_in_lockstep(fault: str, settings: Settings) -> None:
     """SQL that differs from the rule by one comparison gives another reply within some seeds."""
     with mock.patch.object(store_module, "QUERIES", queries_with(WRONG_GUARDS[fault])):
         for seed in range(1, 41):
-            violation = run_seed(Settings(seed, faults=faults), in_memory).violation
+            violation = run_seed(evolve(settings, seed=seed), in_memory).violation
             if violation is not None:
                 assert violation.law == "LOCKSTEP"
                 return

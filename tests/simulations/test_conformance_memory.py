@@ -24,13 +24,13 @@ from unswept.core.memory import MemoryStore
 from unswept.core.records import changed
 from unswept.core.refusal import Refusal
 from unswept.core.units import Ms, StoreMs
-from unswept.simulations import conformance
 from unswept.simulations.conformance import (
     SEARCH,
     STEPS,
     TOUR,
     NonconformanceError,
     ShortfallError,
+    case,
     conformance_case,
     effort,
     history,
@@ -394,7 +394,7 @@ def test_a_kit_without_a_rule_for_a_command_is_refused() -> None:
 
     commands = [*world.all_commands(), Unknown]
     with (
-        mock.patch.object(conformance, "all_commands", return_value=commands),
+        mock.patch.object(case, "all_commands", return_value=commands),
         pytest.raises(TypeError, match="no rule for Unknown"),
     ):
         conformance_case(MemoryStore)

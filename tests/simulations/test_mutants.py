@@ -7,10 +7,10 @@ from types import SimpleNamespace
 import pytest
 
 from unswept.simulations import mutants
-from unswept.simulations.campaign import broken_designs, run_seed
+from unswept.simulations.campaign import broken_designs, pure_alone, run_seed
 from unswept.simulations.designs import DESIGNS
 from unswept.simulations.faults import FAULTS
-from unswept.simulations.mutants import HarnessBrokenError, pure_alone, try_canary, try_designs
+from unswept.simulations.mutants import HarnessBrokenError, try_canary, try_designs
 from unswept.simulations.run import Settings
 from unswept.simulations.workers import here
 from unswept.spec.laws import BY_ID

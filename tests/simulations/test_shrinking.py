@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from typing import Any
 
 import pytest
 from attrs import evolve
@@ -16,14 +17,17 @@ from unswept.core.job import Terms
 from unswept.core.lease import Status
 from unswept.core.memory import MemoryStore
 from unswept.core.units import Ms, StoreMs
+from unswept.simulations import shrinking
 from unswept.simulations.campaign import EPOCH, run_seed
 from unswept.simulations.ddmin import ddmin
 from unswept.simulations.designs import DESIGNS
 from unswept.simulations.faults import FAULTS
+from unswept.simulations.instance import Instance
 from unswept.simulations.recording import RecordedRun, TooLong
 from unswept.simulations.rewriting import mentioned, rebased, renamed, restricted, stamps_of
-from unswept.simulations.run import Settings
+from unswept.simulations.run import Run, Settings
 from unswept.simulations.script import Broken, Told, carried_out
+from unswept.simulations.script_file import lines_of, script_of
 from unswept.simulations.shrinking import NotReproducedError, Shrunk, shrink
 from unswept.simulations.timeline import StoreClock, Timeline
 from unswept.simulations.witness import Truth, Witness
@@ -114,6 +118,18 @@ def test_a_run_that_holds_cannot_be_shrunk() -> None:
         shrunk(Settings(1, hours=0.02))
 
 
+def test_a_run_that_is_longer_than_all_tries_is_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its script is looked for at once, and is as short."""
+    settings = violating("cancel-lost")
+    known = shrunk(settings)
+    assert known.run_tries > 0
+    monkeypatch.setattr(shrinking, "_COMMANDS", known.told - 1)
+    small = shrunk_anew(settings)
+    assert small.run_tries == 0
+    assert small.script.settings.faults == settings.faults
+    assert len(small.script.steps) == len(known.script.steps)
+
+
 def test_a_recorded_run_is_the_same_run() -> None:
     """Writing down what the store is told changes nothing; a run that tells too much is cut off."""
     settings = Settings(4, hours=0.1)
@@ -155,6 +171,35 @@ def test_work_is_judged_only_under_an_epoch_that_was_held() -> None:
     stranger = evolve(work.truth, observation=renamed(work.truth.observation, {work.sender: "x"}))
     steps = (*script.steps[:-1], evolve(work, truth=stranger))
     assert ending(steps, "deadline-deaf") is None
+
+
+@pytest.mark.parametrize("granted", [True, False])
+def test_work_without_a_grant_shrinks_to_the_work_alone(
+    granted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody works who has heard of no grant: the store had given it, or had not."""
+    real = Run.working
+
+    def working(run: Run, instance: Instance, job_id: str, *rest: Any) -> None:
+        if not granted:
+            job_id = "stranger"
+        run._watched[instance.name].stamps.clear()
+        real(run, instance, job_id, *rest)
+
+    monkeypatch.setattr(Run, "working", working)
+    script = shrunk_anew(Settings(1, hours=0.2)).script
+    assert script.law == "L11"
+    assert script.offence.endswith("without any grant")
+    steps = script.steps
+    assert [type(told.command) for told in steps] == [*([c.Admit] if granted else []), type(None)]
+    assert steps[-1].truth is not None
+    assert steps[-1].truth.facts == {"granted": int(granted)}
+    assert script_of(lines_of(script), "it") == script
+    found = ending(steps, "unswept")
+    assert found is not None
+    assert found.offence == script.offence
+    if granted:
+        assert ending(steps[1:], "unswept") is None
 
 
 def test_a_law_that_the_design_is_excused_from_is_not_judged() -> None:

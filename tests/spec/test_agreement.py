@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ import pytest
 from unswept.adapters.sqlite.store import SqliteStore
 from unswept.core import commands as c
 from unswept.core import lease as core
-from unswept.core.job import Job
 from unswept.core.lease import Lease, RequeueRule, Status
 from unswept.core.memory import MemoryStore
 from unswept.core.records import changed
@@ -26,86 +24,17 @@ from unswept.simulations.server import Server
 from unswept.simulations.timeline import StoreClock
 from unswept.simulations.violation import Violation
 from unswept.spec.agreement import itf, rules
-from unswept.spec.agreement.behaviour import offence, offence_of
+from unswept.spec.agreement.behaviour import offence_of
+from unswept.spec.agreement.judged import Judged
 from unswept.spec.agreement.replay import Clock, Disagreement, replay
+from unswept.spec.agreement.states import NOW, first_difference, small_leases
 from unswept.spec.observations import Step
 
 TRACES = sorted((Path(__file__).parent / "traces").glob("*.itf.json"))
 JOBS = ("j1", "j2", "j3", "j4", "j5", "j6")
-NOW = StoreMs(50)
 
 
 # On all small states ----------------------------------------------------------------------------
-
-
-def small_leases() -> Iterator[Lease]:
-    """Every well-formed lease whose numbers are small and whose deadline is before, at or after
-    now."""
-    for status, owner, epoch, beats, deadline, asked, delayed, ttl, rule in product(
-        Status,
-        (None, "i1", "i2"),
-        (0, 1, 2),
-        (1, 2),
-        (None, NOW - 1, NOW, NOW + 30),
-        (None, 40),
-        (None, 41),
-        (None, 5),
-        RequeueRule,
-    ):
-        confirm = None if ttl is None else 6
-        facts: Any = (status, owner, epoch, beats, deadline, asked, delayed, ttl, confirm, rule)
-        lease = Lease(*facts)
-        if core.well_formed(lease):
-            yield lease
-
-
-def stamping(epoch: int, ttl: int) -> dict[str, Any]:
-    return {"owner": "i1", "epoch": epoch, "ttl": ttl, "confirm": 7}
-
-
-Move = tuple[rules.Write, Callable[..., Lease | Refusal], tuple[Any, ...]]
-
-
-def moves() -> Iterator[Move]:
-    """Each write, the core's function for it, and what that takes beside the lease."""
-    for ttl in (4, 9):
-        claimed = {"owner": "i1", "ttl": ttl, "confirm": 7}
-        yield ("Claim", claimed), core.claim, ("i1", ttl, 7, NOW)
-        for e in (1, 2):
-            yield ("Start", stamping(e, ttl)), core.start, ("i1", e, ttl, 7, NOW)
-            yield ("Renew", stamping(e, ttl)), core.renew, ("i1", e, ttl, 7, NOW)
-    for e, b in product((1, 2), (1, 2)):
-        seen = {"epoch": e, "beats": b}
-        yield ("Delay", seen), core.delay, (e, b, NOW)
-        yield ("Orphan", seen), core.orphan, (e, b, NOW)
-    for e, outcome in product((1, 2), (Status.COMPLETED, Status.FAILED, Status.CANCELED)):
-        told = {"owner": "i1", "epoch": e, "outcome": rules.status(outcome)}
-        yield ("Complete", told), core.complete, ("i1", e, outcome)
-        yield ("Settle", told), core.settle, (e, outcome)
-    for e in (1, 2):
-        yield ("Release", {"owner": "i1", "epoch": e}), core.release, ("i1", e)
-        for force in (False, True):
-            yield ("Requeue", {"epoch": e, "force": force}), core.requeue, (e, force)
-    yield ("Cancel", ()), core.request_cancel, (NOW,)
-    for due in (None, NOW - 1, NOW):
-        yield ("Expire", {"queueDeadline": rules.option(due)}), core.expire, (due, NOW)
-    yield ("Withdraw", {"owner": "i1"}), core.withdraw, ("i1", NOW)
-
-
-def said(answer: Lease | Refusal) -> tuple[str, Any]:
-    if isinstance(answer, Refusal):
-        return ("Refused", answer.name)
-    return ("Done", rules.row(answer))
-
-
-def first_difference() -> str | None:
-    leases = [(lease, rules.row(lease)) for lease in small_leases()]
-    for write, move, told in moves():
-        for lease, row in leases:
-            specified, found = rules.written(row, write, NOW), said(move(lease, *told))
-            if specified != found:
-                return f"{write} on {lease}: the specification says {specified}, the core {found}"
-    return None
 
 
 def test_core_and_specification_agree_on_all_small_states() -> None:
@@ -202,42 +131,20 @@ def test_simulated_runs_are_behaviours_of_the_specification(
     assert unspecified(monkeypatch, range(1, 4)) == ""
 
 
-class Recorder:
-    """A store that lets the specification judge what the one inside it does."""
-
-    def __init__(self, store: c.Store, clock: Clock) -> None:
-        self._store = store
-        self._clock = clock
-        self.offences: list[str | None] = []
-
-    def execute(self, command: c.Command[Any]) -> Any:
-        if isinstance(command, c.Find):
-            return self._store.execute(command)
-        before = self._rows()
-        reply = self._store.execute(command)
-        after: dict[str, Job | None] = {**dict.fromkeys(before), **self._rows()}
-        self.offences.append(offence(self._clock.now, command, before, after))
-        return reply
-
-    def _rows(self) -> dict[str, Job]:
-        found = (self._store.execute(c.Find(job_id)) for job_id in JOBS)
-        return {reply.job.id: reply.job for reply in found if hasattr(reply, "job")}
-
-
 def first_offence(trace: Path) -> str | None:
     clock = Clock()
-    recorder = Recorder(MemoryStore(clock), clock)
-    replay(itf.read(trace), recorder, clock)
-    return next((found for found in recorder.offences if found), None)
+    judged = Judged(MemoryStore(clock), clock, JOBS)
+    replay(itf.read(trace), judged, clock)
+    return next((found for found in judged.offences if found), None)
 
 
 def test_a_real_store_behaves_as_the_specification_says(tmp_path: Path) -> None:
     """Each command on SQLite leaves the rows that a step of the specification leaves."""
     with sqlite(tmp_path) as (store, clock):
-        recorder = Recorder(store, clock)
-        assert replay(itf.read(TRACES[0]), recorder, clock) is None
-        assert len(recorder.offences) > 100
-        assert set(recorder.offences) == {None}
+        judged = Judged(store, clock, JOBS)
+        assert replay(itf.read(TRACES[0]), judged, clock) is None
+        assert len(judged.offences) > 100
+        assert set(judged.offences) == {None}
 
 
 # Broken cores -----------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ same step with its decision tampered with, or with a ghost that says otherwise.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -941,7 +942,9 @@ def test_each_law_catches_its_offence_and_passes_the_lawful_step(name: str) -> N
     law_id, case = CASES[name]
     lawful, offence = case()
     assert offences(lawful) == {}
-    assert law_id in offences(offence), f"{law_id} did not see it; found: {offences(offence)}"
+    found = offences(offence)
+    assert law_id in found, f"{law_id} did not see it; found: {found}"
+    assert not re.search(r"[<({]\w+\.|<\w+|\w=", found[law_id]), "values, as a person writes them"
 
 
 def at_the_end_of_late_output() -> Step:
@@ -1172,6 +1175,13 @@ def test_l11_ends_requeueable_work_at_its_local_deadline(
     """The last step begins a millisecond before first send + ttl - margin."""
     work = Work("A", "j1", requeue, MonoMs(now), MonoMs(1_000), Ms(100), Ms(10))
     assert (found("L11", work) is None) is lawful
+
+
+@pytest.mark.parametrize("requeue", RequeueRule)
+def test_l11_lets_nobody_work_without_a_grant(requeue: RequeueRule) -> None:
+    """Whether the job may be requeued or not."""
+    work = Work("A", "j1", requeue, MonoMs(0), None, Ms(0), Ms(10))
+    assert found("L11", work) == "A began a step of j1 without any grant"
 
 
 @pytest.mark.parametrize(

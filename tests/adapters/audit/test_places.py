@@ -15,6 +15,7 @@ from typer.testing import CliRunner, Result
 
 from tests.adapters.audit.plants import PLANTS
 from tests.adapters.audit.story import sqlite_story
+from unswept.adapters.audit import sqlite_place
 from unswept.adapters.audit.place import audit
 from unswept.adapters.audit.unseen import UNSEEN
 from unswept.adapters.cli.exit_codes import ExitCode
@@ -75,6 +76,44 @@ def test_a_file_is_read_beside_its_writer(story: Path) -> None:
         writer.execute("DELETE FROM unswept_events")
         assert audit(str(story), None, 1).events == before
         writer.execute("ROLLBACK")
+
+
+def test_two_readers_see_one_moment(story: Path) -> None:
+    """What is committed after it is seen by neither, though the second began later."""
+    count = "SELECT count(*) FROM unswept_events"
+    with (
+        sqlite_place._moment(str(story)) as (first, second),
+        closing(sqlite3.connect(story, isolation_level=None)) as writer,
+    ):
+        writer.execute("DELETE FROM unswept_events")
+        assert first.execute(count).fetchone() == second.execute(count).fetchone() != (0,)
+
+
+def test_where_somebody_writes_all_the_time_one_reader_reads_it_all(
+    story: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two readers would see two moments; one finds everything too."""
+    before, begin = audit(str(story), None, 1), sqlite_place._begin
+
+    def busy(connection: sqlite3.Connection) -> None:
+        begin(connection)
+        with closing(sqlite3.connect(story, isolation_level=None)) as writer:
+            writer.execute("UPDATE unswept_instances SET seen_at = seen_at + 1")
+
+    monkeypatch.setattr(sqlite_place, "_begin", busy)
+    with sqlite_place._moment(str(story)) as connections:
+        assert len(connections) == 1
+    assert audit(str(story), None, 1).verdicts == before.verdicts
+
+
+def test_events_with_numbers_far_apart_are_all_read(story: Path) -> None:
+    """Numbers may be skipped, by the million, and the shares of two readers differ."""
+    before = audit(str(story), None, 1).events
+    with closing(sqlite3.connect(story, isolation_level=None)) as connection:
+        connection.execute("UPDATE unswept_events SET seq = seq + 1000000000 WHERE seq > 9")
+    found = audit(str(story), None, 1)
+    assert found.events == before
+    assert not any(verdict.count for verdict in found.verdicts if verdict.law != "F4")
 
 
 def test_a_file_is_left_as_it_was(story: Path) -> None:

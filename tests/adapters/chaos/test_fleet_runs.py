@@ -8,10 +8,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
-from tests.adapters.chaos.real_runs import holders
+from tests.adapters.chaos.real_runs import Auditor, holders
 from tests.adapters.gateway.helpers import environment
 from unswept.adapters.chaos.fleet.records import Deed, read
 from unswept.adapters.chaos.fleet.run import Report, Settings, run
@@ -36,9 +37,12 @@ def check(report: Report) -> None:
 
 
 def test_on_sqlite_every_job_is_accounted_for(tmp_path: Path) -> None:
-    """Runners are killed, stopped past their leases, and drained. (L4, L5, L6, L7, L14, F1)"""
+    """Runners are killed, stopped past their leases, and drained; an audit finds nothing either.
+    (L4, L5, L6, L7, L14, F1)"""
     url = f"sqlite:{tmp_path / 'jobs.db'}"
-    check(run(Settings(url, runners=4, jobs=JOBS, seed=SEED)))
+    auditor = Auditor(url)
+    check(run(Settings(url, runners=4, jobs=JOBS, seed=SEED), auditor))
+    auditor.check()
     with SqliteStore(url) as store:
         assert store.execute(ListInstances()).instances == ()
     with pytest.raises(MisuseError, match="one without jobs"):
@@ -49,7 +53,10 @@ def test_on_postgres_every_job_is_accounted_for(postgres_url: str) -> None:
     """The same on a server, whose schema is gone afterwards. (L4, L5, L6, L7, L14, F1)"""
     import psycopg
 
-    check(run(Settings(postgres_url, runners=4, jobs=JOBS, seed=SEED)))
+    schema = f"unswept_chaos_{uuid4().hex[:12]}"
+    auditor = Auditor(postgres_url, schema)
+    check(run(Settings(postgres_url, runners=4, jobs=JOBS, seed=SEED, schema=schema), auditor))
+    auditor.check()
     with psycopg.connect(postgres_url) as connection:
         rows = connection.execute("SELECT nspname FROM pg_catalog.pg_namespace").fetchall()
     assert not [name for (name,) in rows if name.startswith("unswept_chaos")]

@@ -10,6 +10,7 @@ import os
 import time
 from pathlib import Path
 
+from tests.adapters.chaos.real_runs import Auditor
 from tests.postgres_server import running
 from unswept.adapters.chaos.driver import all_events
 from unswept.adapters.chaos.plan import Fault
@@ -40,10 +41,13 @@ ONE = {Fault.KILL, Fault.STOP, Fault.PAUSE, Fault.TERM, Fault.BLOCK}
 
 def test_on_sqlite_no_heartbeated_job_is_swept(tmp_path: Path) -> None:
     """Gateways are killed, stopped, drained and blocked, and the file is locked: what the laws
-    promise of a store holds of it. (L1, L2, L4, L5, L12, L12a, L13, L14)"""
+    promise of a store holds of it, and an audit of what is left finds nothing either.
+    (L1, L2, L4, L5, L12, L12a, L13, L14)"""
     url = f"sqlite:{tmp_path / 'jobs.db'}"
-    report = run(Settings(url, MINUTES, seed=SEED))
+    auditor = Auditor(url)
+    report = run(Settings(url, MINUTES, seed=SEED), auditor)
     check(report, {*ONE, Fault.LOCK})
+    auditor.check()
     with SqliteStore(url) as store:  # what is left are the jobs, and nobody who seems to run
         assert store.execute(ListInstances()).instances == ()
         assert len({event.job_id for event in all_events(store)}) >= report.counts["jobs admitted"]
@@ -51,7 +55,9 @@ def test_on_sqlite_no_heartbeated_job_is_swept(tmp_path: Path) -> None:
 
 def test_on_postgres_no_heartbeated_job_is_swept() -> None:
     """Gateways are killed, stopped, drained, blocked and cut off, and the server crashes and comes
-    back after longer than a lease. (L1, L2, L4, L5, L12, L12a, L13, L14)"""
+    back after longer than a lease; an audit of the schema finds nothing either.
+    (L1, L2, L4, L5, L12, L12a, L13, L14)"""
+    schema = "unswept_chaos_audited"
     # What was acknowledged must survive the crash, as it does where nobody has asked otherwise.
     with running({"synchronous_commit": "on"}) as server:
 
@@ -60,9 +66,13 @@ def test_on_postgres_no_heartbeated_job_is_swept() -> None:
             time.sleep(DOWN_S)
             server.start()
 
-        report = run(Settings(server.url, MINUTES, seed=SEED, restart=restart))
+        auditor = Auditor(server.url, schema)
+        report = run(
+            Settings(server.url, MINUTES, seed=SEED, restart=restart, schema=schema), auditor
+        )
         assert "unswept_chaos" not in schemas(server.url)
     check(report, {*ONE, Fault.CUT, Fault.RESTART})
+    auditor.check()
 
 
 def schemas(url: str) -> str:

@@ -320,30 +320,6 @@ def test_a_time_budget_ends_what_is_begun(monkeypatch: pytest.MonkeyPatch) -> No
     assert evolve(HELD, campaign=evolve(HELD.campaign, seeds=9)).counted.startswith("3 of 9 seeds")
 
 
-@pytest.mark.parametrize(
-    ("words", "named"),
-    [
-        (("--shard", "0/3"), "--shard"),
-        (("--shard", "4/3"), "--shard"),
-        (("--shard", "1"), "--shard"),
-        (("--shard", "1/2", "--seed", "3"), "--seed"),
-        (("--time-budget", "10"), "--time-budget"),
-        (("--time-budget", "0s"), "--time-budget"),
-        (("--junit", "no/such/folder/x.xml"), "--junit"),
-        (("--jobs", "0"), "--jobs"),
-        (("--job-minutes", "nan"), "--job-minutes"),
-    ],
-)
-def test_wrong_words_are_usage_errors(
-    words: tuple[str, ...],
-    named: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """Refused with exit 2, named, and nothing runs."""
-    assert named in refusal(monkeypatch, capsys, "simulate", *words)
-
-
 def test_a_password_in_a_wrong_place_is_not_repeated(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -9,8 +9,8 @@ import pytest
 from attrs import evolve
 from typer.testing import CliRunner, Result
 
-from tests.adapters.cli.usage import refusal
 from unswept.adapters.cli import explore as command
+from unswept.adapters.cli import explore_windows
 from unswept.adapters.cli.exit_codes import ExitCode
 from unswept.adapters.cli.explore_table import AnyTask, Bounds, TableTask, table_tasks
 from unswept.adapters.cli.main import app
@@ -185,7 +185,7 @@ def test_a_broken_design_that_breaks_another_law_is_not_caught(
 
 def test_windows_are_compared_with_the_formula(monkeypatch: pytest.MonkeyPatch) -> None:
     """`--windows` exits 0 where both sides of the formula are as it says."""
-    monkeypatch.setattr(command, "CASES", (Case(ROWS[2], 0), Case(ROWS[0], 0)))
+    monkeypatch.setattr(explore_windows, "CASES", (Case(ROWS[2], 0), Case(ROWS[0], 0)))
     result = run("--windows", "--workers", "1")
     assert result.exit_code == ExitCode.HELD, result.output
     assert "8: refuted" in result.output
@@ -205,32 +205,10 @@ def test_windows_with_a_wrong_formula_or_without_an_end_are_no_pass(
         def too_short(self) -> int:
             return super().too_short + 1
 
-    monkeypatch.setattr(command, "CASES", (OneOff(ROWS[2], 0),))
+    monkeypatch.setattr(explore_windows, "CASES", (OneOff(ROWS[2], 0),))
     assert run("--windows", "--workers", "1").exit_code == ExitCode.REFUTED
-    monkeypatch.setattr(command, "CASES", (Case(ROWS[2], 0),))
+    monkeypatch.setattr(explore_windows, "CASES", (Case(ROWS[2], 0),))
     assert run("--windows", "--limit", "50").exit_code == ExitCode.UNDETERMINED
-
-
-@pytest.mark.parametrize(
-    ("words", "named"),
-    [
-        (("--design", "bogus"), "bogus"),
-        (("--workers", "0"), "--workers"),
-        (("--limit", "0"), "--limit"),
-        (("--instances", "0"), "--instances"),
-        (("--leases", "7"), "--leases"),
-        (("--depth", "0"), "--depth"),
-        (("--windows", "--design", "lock-blind"), "--windows"),
-    ],
-)
-def test_wrong_words_are_usage_errors(
-    words: tuple[str, ...],
-    named: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """A value that cannot be is refused with exit 2, named, and nothing runs."""
-    assert named in refusal(monkeypatch, capsys, "explore", *words)
 
 
 def test_help_names_every_design() -> None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 
 import pytest
 from typer.testing import CliRunner, Result
 
-from tests.adapters.cli.usage import refusal
 from unswept.adapters.cli.exit_codes import ExitCode
 from unswept.adapters.cli.main import app
 from unswept.simulations.designs import DESIGNS
+from unswept.simulations.shrinking import NotReproducedError
 
 QUICK = ("two-step-claim", "label-blind")
 
@@ -19,14 +21,39 @@ def run(*words: str) -> Result:
     return CliRunner(env={"COLUMNS": "200"}).invoke(app, ["mutants", *words, "--workers", "1"])
 
 
-def test_each_design_is_told_with_its_law_seed_and_last_events() -> None:
-    """Exit 0: law, seed, offence, what came before, and a table of all."""
+def test_each_design_is_told_with_its_law_seed_and_minimal_trace() -> None:
+    """Exit 0: law, seed, offence, the steps that it takes and no more, and a table of all."""
     result = run(*QUICK)
     assert result.exit_code == ExitCode.HELD, result.output
     assert "WF, in seed 1: " in result.output
     assert "F1, in seed " in result.output
-    assert "Heartbeat" in result.output
+    assert result.output.count("Shrunk to 3 steps:") == 2
+    trace = re.findall(r"^ {6}0\.000  \S+: (.*)", result.output, re.MULTILINE)
+    assert [words.split()[0] for words in trace] == ["Register", "Enqueue", "Claim"] * 2
+    assert "labels=[gpu]" in trace[4]
     assert "All 2 broken designs were caught." in result.output
+
+
+def test_the_command_that_is_printed_breaks_the_law_again() -> None:
+    """What stands behind "Replay it" runs the seed that a law caught."""
+    told = re.search(r"Replay it: unswept (.*)", run("two-step-claim").output)
+    assert told is not None
+    words = [*shlex.split(told[1]), "--no-shrink", "--workers", "1"]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == ExitCode.REFUTED
+    assert "WF was broken" in result.output
+
+
+def test_a_design_without_a_script_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was caught all the same."""
+
+    def shrink(*ignored: object) -> None:
+        raise NotReproducedError("the store knows nothing of it")
+
+    monkeypatch.setattr("unswept.simulations.mutants.shrink", shrink)
+    result = run("two-step-claim")
+    assert result.exit_code == ExitCode.HELD
+    assert "It could not be shrunk: the store knows nothing of it" in result.output
 
 
 def test_one_that_survives_fails_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,16 +85,8 @@ def test_json_is_one_object_for_machines() -> None:
     assert found["survivors"] == []
     [design] = found["designs"]
     assert (design["design"], design["law"], design["seed"]) == ("two-step-claim", "WF", 1)
-
-
-@pytest.mark.parametrize(
-    ("words", "named"), [(("bogus",), "bogus"), (("unswept",), "unswept"), (("--seeds", "0"), "0")]
-)
-def test_wrong_words_are_usage_errors(
-    words: tuple[str, ...],
-    named: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """A design that is not there, or not broken, is refused with exit 2."""
-    assert named in refusal(monkeypatch, capsys, "mutants", *words)
+    assert design["minimal"]["steps"] == len(design["minimal"]["trace"]) == 3
+    assert design["minimal"]["trace"][1].startswith("0.000  producer: Enqueue job_id=q1")
+    assert design["minimal"]["offence"].startswith("q1 is malformed")
+    assert design["why_not_minimal"] is None
+    assert "--seed 1 " in design["replay"]

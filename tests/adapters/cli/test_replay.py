@@ -186,6 +186,30 @@ def test_a_trace_that_this_version_cannot_run_says_why(tmp_path: Path) -> None:
         assert said in result.output
 
 
+def test_a_trace_is_judged_by_the_specification(tmp_path: Path) -> None:
+    """Each command of a run under all faults is a step of it; the trace is not run again."""
+    path = trace(tmp_path / "seed-3.jsonl", Settings(3, hours=0.1), "0.0.1")
+    result = run("replay", str(path), "--specification")
+    assert result.exit_code == ExitCode.HELD, result.output
+    commands = path.read_text().count('{"type":"command"')
+    assert f"Each of {commands} commands is a step of the specification." in result.output
+
+
+def test_a_trace_with_a_row_that_no_rule_makes_is_refuted(tmp_path: Path) -> None:
+    """A renewal that counts two stamps, and a row that changes between two commands."""
+    path = trace(tmp_path / "seed-3.jsonl", Settings(3, hours=0.1), version())
+    text = path.read_text()
+    twice = re.sub(r'("transition":"renew",.*?"after":.*?"beats":)\d+', r"\g<1>99", text, count=1)
+    path.write_text(twice)
+    result = run("replay", str(path), "--specification")
+    assert result.exit_code == ExitCode.REFUTED
+    assert "now its beats is 99, not" in result.output
+    path.write_text("\n".join(line for line in text.splitlines() if '"verb":"Start"' not in line))
+    result = run("replay", str(path), "--specification")
+    assert result.exit_code == ExitCode.REFUTED
+    assert "changed by no command before" in result.output
+
+
 # Wrong words --------------------------------------------------------------------------------------
 
 
@@ -207,6 +231,14 @@ def test_what_cannot_be_replayed_is_refused(
     assert "neither a seed nor a file" in refusal(monkeypatch, capsys, "replay", "nothing.jsonl")
     said = refusal(monkeypatch, capsys, "replay", str(garbage), "--hours", "2")
     assert "--hours is for the replay of a seed" in said
+    for text, said in (
+        ('{"type":"run","format":9}', "line 1 must begin a trace of format 1"),
+        ('{"type":"run","format":1}\n{"type":"command"}', "line 2 is no command of a trace"),
+        ('{"type":"run","format":1}\n[]', "line 2"),
+    ):
+        garbage.write_text(text)
+        refused = refusal(monkeypatch, capsys, "replay", str(garbage), "--specification")
+        assert said in refused
     assert "--design must be one of" in refusal(
         monkeypatch, capsys, "replay", "1", "--design", "none"
     )

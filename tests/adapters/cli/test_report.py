@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from tests.adapters.cli.usage import refusal
+from tests.adapters.report.scripts import TWO_STEP_CLAIM, script
 from tests.adapters.report.traces import lines, write
 from unswept.adapters.cli.exit_codes import ExitCode
 from unswept.adapters.cli.main import app
@@ -52,6 +53,32 @@ def test_settings_of_another_version_give_no_command(tmp_path: Path) -> None:
     out = tmp_path / "page.html"
     assert run(write(tmp_path / "run.jsonl", told), "--out", out).exit_code == ExitCode.HELD
     assert "unswept simulate --store" not in out.read_text(encoding="utf-8")
+
+
+def test_a_script_is_drawn_under_its_own_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the command that replays it, and not the one of the whole run; pictures too."""
+    monkeypatch.chdir(tmp_path)
+    file = script(tmp_path, TWO_STEP_CLAIM, "two-step-claim")
+    result = run(file.name)
+    assert result.exit_code == ExitCode.HELD, result.output
+    assert "report-a.html" in result.output
+    assert "WF was broken" in result.output
+    page = (tmp_path / "report-a.html").read_text(encoding="utf-8")
+    assert "unswept replay a.script.jsonl" in page
+    assert "unswept simulate --store" not in page
+    assert run(file.name, "--svg", "a.svg").exit_code == ExitCode.HELD
+    svg = (tmp_path / "a.svg").read_text(encoding="utf-8")
+    assert "WF was broken: 3 steps of seed 7, two-step-claim" in svg
+
+
+def test_a_script_is_of_one_seed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Another one is refused, as of a trace."""
+    file = script(tmp_path, TWO_STEP_CLAIM)
+    assert "of seed 7" in refusal(monkeypatch, capsys, "report", str(file), "--seed", "8")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from tests.adapters.cli.usage import refusal
 from unswept.adapters.cli import scenarios as cli
 from unswept.adapters.cli.exit_codes import ExitCode
 from unswept.adapters.cli.main import app
@@ -79,17 +78,3 @@ def test_an_answer_that_differs_is_shown_beside_the_right_one() -> None:
     said = json.loads(run("C10", "--json").stdout)
     assert (said["verdict"], said["exit_code"]) == ("refuted", 1)
     assert [each["holds"] for each in said["scenarios"]] == [False, False]
-
-
-@pytest.mark.parametrize(
-    ("words", "named"),
-    [(("C4",), "no scenario C4"), (("--store", "mysql://a"), "store must be")],
-)
-def test_wrong_words_are_usage_errors(
-    words: tuple[str, ...],
-    named: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """A scenario or a store that there is not is refused with exit 2, and nothing runs."""
-    assert named in refusal(monkeypatch, capsys, "scenarios", *words)

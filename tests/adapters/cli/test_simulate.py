@@ -8,7 +8,6 @@ import shlex
 import pytest
 from typer.testing import CliRunner, Result
 
-from tests.adapters.cli.usage import refusal
 from unswept.adapters.cli.exit_codes import ExitCode
 from unswept.adapters.cli.main import app, main
 from unswept.simulations.designs import DESIGNS
@@ -88,31 +87,6 @@ def test_the_canary_is_reported() -> None:
     """A campaign says that it was caught."""
     result = run("--seed", "1", "--hours", "0.1", "--store", "memory:")
     assert "The canary two-step-claim was caught by WF." in result.output
-
-
-@pytest.mark.parametrize(
-    ("words", "named"),
-    [
-        (("--seeds", "0"), "--seeds"),
-        (("--seed", "-1"), "--seed"),
-        (("--hours", "0"), "--hours"),
-        (("--hours", "nan"), "--hours"),
-        (("--instances", "0"), "--instances"),
-        (("--runners", "-1"), "--runners"),
-        (("--workers", "0"), "--workers"),
-        (("--faults", "outage,bogus"), "bogus"),
-        (("--design", "bogus"), "bogus"),
-        (("--store", "mysql:x"), "mysql:x"),
-    ],
-)
-def test_wrong_words_are_usage_errors(
-    words: tuple[str, ...],
-    named: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """A value that cannot be is refused with exit 2, named, and nothing runs."""
-    assert named in refusal(monkeypatch, capsys, "simulate", *words)
 
 
 def test_help_names_every_design() -> None:

@@ -14,9 +14,11 @@ from xml.etree import ElementTree
 
 import pytest
 
+from tests.adapters.report.scripts import TWO_STEP_CLAIM, script
 from tests.adapters.report.traces import HOSTILE, lines, write
 from unswept.adapters.report.composing import compose
 from unswept.adapters.report.page import Subject, page
+from unswept.adapters.report.playing import played
 from unswept.adapters.report.reading import Line, read
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
@@ -197,6 +199,23 @@ def test_a_violation_is_what_one_sees_first(browser: Browser, shown: Show) -> No
     assert browser.text("found") == "1 of 2 jobs"
     browser.click("touched")
     assert browser.text("found") == "2 of 2 jobs"
+
+
+def test_a_script_opens_with_its_violation_and_its_steps_apart(
+    browser: Browser, tmp_path: Path
+) -> None:
+    """Told in one moment, each step can still be seen and walked to."""
+    from selenium.webdriver.common.keys import Keys
+
+    trace = played(script(tmp_path, TWO_STEP_CLAIM, "two-step-claim"))
+    file = tmp_path / "page.html"
+    file.write_text(page(Subject(trace, compose(trace))), encoding="utf-8")
+    browser.open(file)
+    assert browser.text("moment-title") == "WF was broken"
+    assert browser.text("found") == "1 of 1 jobs"
+    browser.press("v", Keys.ARROW_LEFT, Keys.ARROW_LEFT)
+    assert "0:00:01.000" in browser.text("moment-body")
+    assert browser.errors() == []
 
 
 def test_keys_lead_through_moments_and_lanes(browser: Browser, shown: Show) -> None:

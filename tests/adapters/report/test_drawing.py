@@ -95,5 +95,5 @@ def test_png_without_pillow_says_what_is_needed(
 ) -> None:
     """And what needs nothing."""
     monkeypatch.setitem(sys.modules, "PIL", None)
-    with pytest.raises(MisuseError, match=r"pip install 'unswept\[report\]'.*--svg"):
+    with pytest.raises(MisuseError, match=r"--svg.*pip install 'unswept\[report\]'"):
         png(drawing_of(tmp_path, lines()))
