@@ -24,7 +24,7 @@ JUDGED: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "mutants": ("core", "spec", "simulations"),
         "chaos": _REAL,
         "fleet": _REAL,
-        "audit": ("core", "spec", "adapters/audit", *_STORES),
+        "audit": ("core", "spec", "adapters/audit", "adapters/duck.py", *_STORES),
     }
 )
 """By the name under which a command's records are kept: the folders, or modules, of the package."""

@@ -29,7 +29,12 @@ BEGINS = {
     "audit": ("adapters/audit/place.py",),
 }
 """The modules with which each command's work begins."""
-INCIDENTAL = ("adapters/version.py", "adapters/__init__.py", "adapters/traces/")
+INCIDENTAL = (
+    "adapters/version.py",
+    "adapters/extras.py",
+    "adapters/__init__.py",
+    "adapters/traces/",
+)
 """What they import for other ends."""
 
 
