@@ -39,6 +39,16 @@ ROW_CHECKS: Final[tuple[Check, ...]] = (
         ("jobs",),
     ),
     Check(
+        "L4",
+        "each release and requeue of a job that may not be requeued: the latter by force alone",
+        """
+        SELECT e.job_id, [e.seq], 'may not be requeued, and was let go by a ' || e.kind
+        FROM events AS e JOIN jobs AS j ON j.id = e.job_id
+        WHERE j.requeue = 'never' AND e.kind IN ('release', 'requeue') AND e.forced = 0
+        """,
+        ("jobs",),
+    ),
+    Check(
         "L5",
         "each job's row against its last event: status, epoch, owner, beats",
         f"""

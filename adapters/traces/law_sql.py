@@ -108,6 +108,13 @@ _L4: Final = f"""
     SELECT seed, n, job, 'healed under another epoch' FROM trace.changes
     WHERE before.status = 'orphaned' AND verb = 'Complete' AND after.epoch <> before.epoch
     UNION ALL
+    SELECT h.seed, h.n, h.job, format('may not be requeued, and was let go by {{}}', h.verb)
+    FROM trace.changes h JOIN trace.commands c ON c.seed = h.seed AND c.n = h.n
+    WHERE h.before.requeue = 'never' AND h.after IS NOT NULL
+        AND (h.verb IN ('Release', 'Requeue')
+            OR (h.after.status = 'queued' AND h.after.epoch > h.before.epoch))
+        AND NOT coalesce(h.verb = 'Requeue' AND CAST(c.command ->> 'force' AS BOOLEAN), false)
+    UNION ALL
     SELECT seed, n, job, format('output landed {{}} ms after its end', store_at - was.finished_at)
     FROM law.named
     WHERE verb = 'Output' AND output

@@ -99,6 +99,11 @@ PLANTS = MappingProxyType(
             ("UPDATE {}jobs SET finished_at = finished_at + 1 WHERE id = 'done'",),
             "ended at",
         ),
+        "a release of what may not be requeued": Plant(
+            "L4",
+            ("UPDATE {}jobs SET requeue = 'never' WHERE id = 'back'",),
+            "may not be requeued, and was let go by a release",
+        ),
         "a step without its event": Plant(
             "L5",
             ("DELETE FROM {}events WHERE job_id = 'healed' AND kind = 'orphan'",),
