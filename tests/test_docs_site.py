@@ -138,18 +138,18 @@ def test_no_public_name_goes_without_a_word() -> None:
     values have, and that means the same in all, may stand in the glossary instead."""
     fields: set[str] = set()
     bare: set[str] = set()
+    names: set[str] = set()
     for _, asked in directives():
         for path, member in public(asked):
-            if member.has_docstring:
-                continue
-            is_field = member.is_attribute and "property" not in member.labels
-            (fields if is_field else bare).add(path)
+            names.add(path.rpartition(".")[2])
+            if not member.has_docstring:
+                is_field = member.is_attribute and "property" not in member.labels
+                (fields if is_field else bare).add(path)
     assert not bare, "they have no docstring"
     known = glossary()
     unknown = sorted(path for path in fields if path.rpartition(".")[2] not in known)
     assert not unknown, "they have neither a docstring nor a row in docs/reference/glossary.md"
-    unused = known - {path.rpartition(".")[2] for path in fields}
-    assert not unused, "the glossary has rows that nothing needs"
+    assert known <= names, "the glossary has names that no page of the reference shows"
 
 
 @pytest.mark.parametrize("page", ["laws.md", "cli.md"])

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from typer.core import TyperGroup
 
-from unswept.adapters.cli import db
+from unswept.adapters.cli import db, operate
 from unswept.adapters.cli.audit import audit
 from unswept.adapters.cli.chaos import chaos
 from unswept.adapters.cli.chart import chart
@@ -63,6 +63,12 @@ app.command()(chaos)
 app.command()(fleet)
 app.command()(audit)
 app.command()(check_config)
+app.command()(operate.job)
+app.command()(operate.jobs)
+app.command()(operate.instances)
+app.command()(operate.cancel)
+app.command()(operate.requeue)
+app.command()(operate.settle)
 app.add_typer(db.app)
 
 

@@ -76,7 +76,7 @@ def _rows(rows: Iterable[tuple[Job | None, Job | None]], now: StoreMs) -> Iterat
     for before, after in rows:
         job = after or before
         assert job is not None
-        was, becomes = _row(before, now), _row(after, now)
+        was, becomes = row_words(before, now), row_words(after, now)
         yield Text(f"{'':>13}{job.id} before  {', '.join(was)}")
         line = Text(f"{'':>13}{job.id} after   ")
         for number, word in enumerate(becomes):
@@ -85,7 +85,7 @@ def _rows(rows: Iterable[tuple[Job | None, Job | None]], now: StoreMs) -> Iterat
         yield line
 
 
-def _row(job: Job | None, now: StoreMs) -> list[str]:
+def row_words(job: Job | None, now: StoreMs) -> list[str]:
     """A row in words; its times are told from the store's now."""
     if job is None:
         return ["no row"]

@@ -69,6 +69,25 @@ LEASE_GUARDS: Final = (
         ("complete_is_fenced",),
     ),
     Guard(
+        "the owner of a write",
+        "L3",
+        "lease.py",
+        "    if lease.owner != owner:\n        return Refusal.NOT_OWNER\n",
+        "",
+        "an instance that knows another's epoch writes in its place",
+        ("complete_is_fenced",),
+    ),
+    Guard(
+        "the epoch of a sweep",
+        "L3",
+        "lease.py",
+        "    if lease.epoch != epoch:\n        return Refusal.STALE_EPOCH\n"
+        "    if lease.status not in MOVES[Kind.ORPHAN].leaves:\n",
+        "    if lease.status not in MOVES[Kind.ORPHAN].leaves:\n",
+        "a sweep of an epoch that nobody saw is taken for one that was confirmed",
+        ("orphan_is_under_its_epoch",),
+    ),
+    Guard(
         "the epoch of an order",
         "L3",
         "lease.py",
@@ -228,15 +247,6 @@ SET_GUARDS: Final = (
         "    return handed_out and window_ms > 0",
         "    return window_ms > 0",
         "an equal request gets a job that is orphaned, failed or canceled",
-        ("an_equal_request_gets_the_twin",),
-    ),
-    Guard(
-        "a suspect is not joined",
-        "L15",
-        "world.py",
-        " and not rules.is_suspect(job.lease, now)\n",
-        "\n",
-        "an equal request gets a job whose owner may be dead",
         ("an_equal_request_gets_the_twin",),
     ),
     Guard(
