@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import builtins
 import json
+import sys
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -81,14 +81,7 @@ def test_without_dask_the_extra_is_named(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Exit 2, with what to install."""
-    real = builtins.__import__
-
-    def missing(name: str, *rest: Any) -> Any:
-        if name == "distributed":
-            raise ImportError("No module named 'distributed'")
-        return real(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", missing)
+    monkeypatch.setitem(sys.modules, "distributed", None)
     said = refusal(monkeypatch, capsys, "simulate", "--scheduler", "tcp://127.0.0.1:1")
     assert "pip install 'unswept[dask]'" in said
 
