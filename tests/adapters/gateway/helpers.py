@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
+import subprocess
 import sys
 import threading
 import time
@@ -114,3 +116,29 @@ class Faulty:
 def environment() -> dict[str, str]:
     """For another Python that imports what this one does."""
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+
+
+def line_of(process: subprocess.Popen[str]) -> str:
+    """What it prints next; one that prints nothing more is killed, so that no test waits for
+    ever."""
+    assert process.stdout is not None
+    watch = threading.Timer(PATIENCE_S, process.kill)
+    watch.start()
+    try:
+        return process.stdout.readline().strip()
+    finally:
+        watch.cancel()
+
+
+def stand_still(process: subprocess.Popen[str], store: c.Store) -> None:
+    """SIGSTOP, outside of a transaction: who stands still in one keeps a SQLite file from all
+    others, and what a lease allows cannot be seen."""
+    for _ in range(20):
+        process.send_signal(signal.SIGSTOP)
+        try:
+            store.execute(c.Deregister("nobody"))
+        except StoreUnavailableError:
+            process.send_signal(signal.SIGCONT)
+        else:
+            return
+    raise AssertionError("it was in a transaction twenty times in a row")

@@ -11,7 +11,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.adapters.gateway.helpers import PATIENCE_S, environment, find, open_store, policy, sh
+from tests.adapters.gateway.helpers import (
+    PATIENCE_S,
+    environment,
+    find,
+    line_of,
+    open_store,
+    policy,
+    sh,
+    stand_still,
+)
 from unswept.adapters.gateway import ProcessWork, SyncGateway
 from unswept.core import commands as c
 from unswept.core.lease import Kind, Status
@@ -41,8 +50,7 @@ class Worker:
         return self.line()
 
     def line(self) -> str:
-        assert self.process.stdout is not None
-        return self.process.stdout.readline().strip()
+        return line_of(self.process)
 
     def send(self, number: signal.Signals) -> None:
         self.process.send_signal(number)
@@ -116,7 +124,7 @@ def test_a_gateway_that_was_stopped_past_its_ttl_heals_its_jobs(tmp_path: Path) 
     ):
         mine = a.submit("sleep 9; echo survived")
         until(lambda: find(store, mine).job.lease.status is Status.RUNNING)
-        a.send(signal.SIGSTOP)
+        stand_still(a.process, store)
         until(lambda: find(store, mine).job.lease.status is Status.ORPHANED)
         theirs = other.submit(_long(), provider="shell")
         a.send(signal.SIGCONT)

@@ -12,7 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.adapters.gateway.helpers import PATIENCE_S, environment, find, policy, status
+from tests.adapters.gateway.helpers import (
+    PATIENCE_S,
+    environment,
+    find,
+    line_of,
+    policy,
+    stand_still,
+    status,
+)
 from tests.adapters.runner.helpers import events_of
 from unswept.adapters.runner import open_queue
 from unswept.core import commands as c
@@ -75,11 +83,6 @@ def fleet(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Fleet]:
         yield Fleet(url, schema, store, stack)
 
 
-def line(process: subprocess.Popen[str]) -> str:
-    assert process.stdout is not None
-    return process.stdout.readline().strip()
-
-
 def until(what: Callable[[], bool]) -> None:
     give_up_at = time.monotonic() + PATIENCE_S
     while not what():
@@ -92,13 +95,13 @@ def test_the_job_of_a_killed_runner_is_run_by_another(fleet: Fleet) -> None:
     next claim has an epoch of its own, and the job completes once. (L1, L13)"""
     fleet.enqueue("a", 0.1)
     one = fleet.runner()
-    assert line(one) == "a/1"
+    assert line_of(one) == "a/1"
     until(lambda: status(fleet.store, "a") is Status.COMPLETED)
     fleet.enqueue("b", 100)
-    assert line(one) == "b/1"
+    assert line_of(one) == "b/1"
     two = fleet.runner()
     one.send_signal(signal.SIGKILL)
-    assert line(two) == "b/3"
+    assert line_of(two) == "b/3"
     events = events_of(fleet.store, "b")
     assert [e.kind for e in events] == [
         Kind.ENQUEUE,
@@ -120,11 +123,11 @@ def test_a_runner_that_is_told_to_end_drains(fleet: Fleet) -> None:
     one = fleet.runner()
     fleet.enqueue("short", 1.0)
     fleet.enqueue("long", 100)
-    assert {line(one), line(one)} == {"short/1", "long/1"}
+    assert {line_of(one), line_of(one)} == {"short/1", "long/1"}
     one.send_signal(signal.SIGTERM)
     time.sleep(0.1)
     one.send_signal(signal.SIGINT)
-    assert line(one) == "clean"
+    assert line_of(one) == "clean"
     assert one.wait(PATIENCE_S) == 0
     assert status(fleet.store, "short") is Status.COMPLETED
     long = find(fleet.store, "long").job
@@ -136,15 +139,15 @@ def test_a_runner_that_was_stopped_past_its_lease_is_fenced(fleet: Fleet) -> Non
     """SIGSTOP, a sweep, SIGCONT: another has the job, and this one's handler leaves nothing."""
     one = fleet.runner()
     fleet.enqueue("a", 12)
-    assert line(one) == "a/1"
+    assert line_of(one) == "a/1"
     until(lambda: find(fleet.store, "a").job.process is not None)
     two = fleet.runner()
-    one.send_signal(signal.SIGSTOP)
-    assert line(two) == "a/3"
+    stand_still(one, fleet.store)
+    assert line_of(two) == "a/3"
     one.send_signal(signal.SIGCONT)
     until(lambda: status(fleet.store, "a") is Status.COMPLETED)
     one.send_signal(signal.SIGTERM)
-    assert line(one) == "clean"
+    assert line_of(one) == "clean"
     kinds = [event.kind for event in events_of(fleet.store, "a")]
     # The evidence of a living process has bought it one delay. (L9)
     expected = [Kind.CLAIM, Kind.DELAY, Kind.ORPHAN, Kind.REQUEUE, Kind.CLAIM, Kind.COMPLETE]
