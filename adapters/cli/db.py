@@ -144,6 +144,11 @@ def _place(store: str, schema: str | None) -> _Place:
     if is_postgres(store):
         need_psycopg()
         return _on_postgres(store, schema)
+    return _in_file(file_of(store, schema))
+
+
+def file_of(store: str, schema: str | None) -> str:
+    """The path of the SQLite file that `--store` names; `MisuseError` where it names none."""
     if not store.startswith("sqlite:"):
         raise MisuseError(
             "--store must be sqlite:PATH or postgresql://USER@HOST/DATABASE, got"
@@ -151,13 +156,13 @@ def _place(store: str, schema: str | None) -> _Place:
         )
     if schema is not None:
         raise MisuseError("--schema is for Postgres; a SQLite file has none")
-    return _in_file(files.path_of(store))
+    path = files.path_of(store)
+    if path == files.MEMORY:
+        raise MisuseError("--store must be one that outlives the command, got one in memory")
+    return path
 
 
 def _in_file(path: str) -> _Place:
-    if path == files.MEMORY:
-        raise MisuseError("--store must be one that outlives the command, got one in memory")
-
     def look(migrate: bool) -> int:
         if not migrate:
             return verify(path, _PATIENCE_MS)

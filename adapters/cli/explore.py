@@ -29,7 +29,7 @@ from unswept.adapters.cli.explore_table_report import as_json as as_json_of_tabl
 from unswept.adapters.cli.explore_table_report import print_table
 from unswept.adapters.cli.explore_windows import compare_windows
 from unswept.adapters.cli.keep_record import Keep, Keeper
-from unswept.adapters.cli.searching import in_processes, without_collector
+from unswept.adapters.cli.searching import COLOURS, in_processes, without_collector
 from unswept.core.checks import check_whole
 from unswept.core.errors import MisuseError
 from unswept.spec.explorer.designs import DESIGNS, REAL, Design, Mix
@@ -129,9 +129,9 @@ def _keep(design: str, bounds: Bounds, only_table: bool, alone: bool) -> Keep:
     sizes += "" if bounds.jobs is None else f" --leases {bounds.jobs}"
     sizes += "" if bounds.depth is None else f" --depth {bounds.depth}"
     part = sizes + " --alone" * alone
-    keeper = Keeper("explore", f"unswept explore --limit {bounds.limit}{part}", part)
     if design != REAL:
         return lambda _: None
+    keeper = Keeper("explore", f"unswept explore --limit {bounds.limit}{part}", part)
     return partial(keeper.keep, whole=bounds.depth is None and bounds.limit >= _LIMIT)
 
 
@@ -234,8 +234,6 @@ _SAID = {
     ExitCode.COVERAGE_SHORT: "A design that is broken was not refuted: this search is blind to it.",
 }
 
-_COLOURS = {"exhausted": "green", "refuted": "red", "undetermined": "yellow"}
-
 
 def _table(done: list[Explored]) -> Table:
     table = Table(title="Searches", title_justify="left", box=None)
@@ -249,7 +247,7 @@ def _table(done: list[Explored]) -> Table:
         table.add_row(
             each.task.design.name,
             str(each.task.mix),
-            f"[{_COLOURS[each.found.verdict]}]{each.found.verdict}[/]",
+            f"[{COLOURS[each.found.verdict]}]{each.found.verdict}[/]",
             str(found.states),
             str(found.transitions),
             str(found.depth),

@@ -16,13 +16,13 @@ from unswept.adapters.cli.explore_table import (
     laws_of,
     totals,
 )
+from unswept.adapters.cli.searching import COLOURS
 from unswept.spec.explorer.designs import REAL
 from unswept.spec.explorer.table.designs import TABLE_DESIGNS
 from unswept.spec.explorer.table.judging import Cell, every_cell
 from unswept.spec.explorer.table.story import sentences, settled_sentences, told
 from unswept.spec.laws import LAWS
 
-_COLOURS: Final = {"exhausted": "green", "refuted": "red", "undetermined": "yellow"}
 _SETTLING: Final = "settling"
 
 
@@ -38,7 +38,7 @@ def print_table(console: Console, done: Sequence[AnySearched], design: str) -> N
         grid.add_row(
             each.task.design,
             _scope(each),
-            f"[{_COLOURS[found.verdict]}]{found.verdict}[/] {' '.join(laws_of(each))}",
+            f"[{COLOURS[found.verdict]}]{found.verdict}[/] {' '.join(laws_of(each))}",
             "{}x{}".format(*_size(each)),
             str(found.states),
             str(found.transitions),

@@ -12,13 +12,11 @@ from rich.table import Table
 
 from unswept.adapters.cli.exit_codes import ExitCode
 from unswept.adapters.cli.keep_record import Keep
-from unswept.adapters.cli.searching import in_processes, without_collector
+from unswept.adapters.cli.searching import COLOURS, in_processes, without_collector
 from unswept.core.errors import MisuseError
 from unswept.spec.explorer.designs import REAL
 from unswept.spec.explorer.search import Search
 from unswept.spec.explorer.windows import CASES, Bracket, Case, bracket
-
-_COLOURS = {"exhausted": "green", "refuted": "red", "undetermined": "yellow"}
 
 
 @frozen
@@ -100,7 +98,7 @@ def _print_windows(console: Console, done: list[Bracket], code: ExitCode, elapse
 
 
 def _window(ticks: int, found: Search) -> str:
-    return f"[{_COLOURS[found.verdict]}]{ticks}: {found.verdict}[/]"
+    return f"[{COLOURS[found.verdict]}]{ticks}: {found.verdict}[/]"
 
 
 def _windows_as_json(done: list[Bracket], code: ExitCode) -> dict[str, Any]:

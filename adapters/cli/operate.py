@@ -14,15 +14,14 @@ from attrs import asdict
 from rich.console import Console
 from rich.table import Table
 
-from unswept.adapters.cli.db import AsJson, Schema, StoreUrl
+from unswept.adapters.cli.db import AsJson, Schema, StoreUrl, file_of
 from unswept.adapters.cli.exit_codes import ExitCode
 from unswept.adapters.cli.replay_view import row_words
-from unswept.adapters.sqlite import SqliteStore, files
-from unswept.adapters.urls import is_postgres, need_psycopg, without_password
+from unswept.adapters.sqlite import SqliteStore
+from unswept.adapters.urls import is_postgres, need_psycopg
 from unswept.core import commands as c
 from unswept.core import replies as r
 from unswept.core.commands import Store
-from unswept.core.errors import MisuseError
 from unswept.core.lease import Status
 from unswept.simulations.transcript import said
 
@@ -154,16 +153,7 @@ def _opened(url: str, schema: str | None) -> Iterator[Store]:
         with PostgresStore(url, schema=schema or DEFAULT_SCHEMA, migrate=False) as place:
             yield place
         return
-    if not url.startswith("sqlite:"):
-        raise MisuseError(
-            "--store must be sqlite:PATH or postgresql://USER@HOST/DATABASE, got"
-            f" {without_password(url)}"
-        )
-    if schema is not None:
-        raise MisuseError("--schema is for Postgres; a SQLite file has none")
-    if files.path_of(url) == files.MEMORY:
-        raise MisuseError("--store must be one that outlives the command, got one in memory")
-    with SqliteStore(url, migrate=False) as place:
+    with SqliteStore(file_of(url, schema), migrate=False) as place:
         yield place
 
 

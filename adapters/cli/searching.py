@@ -1,4 +1,5 @@
-"""Runs searches in several processes, each without the garbage collector."""
+"""What the parts of `unswept explore` share: searches in several processes, and the colours of what
+they come to."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from multiprocessing import get_context
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from rich.console import Console
 
@@ -15,6 +16,9 @@ from unswept.adapters.cli.common import progress_bar
 
 S = TypeVar("S")
 T = TypeVar("T")
+
+COLOURS: Final = {"exhausted": "green", "refuted": "red", "undetermined": "yellow"}
+"""By verdict."""
 
 
 def in_processes(

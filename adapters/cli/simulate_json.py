@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,6 +10,7 @@ from attrs import asdict, define, evolve, field, fields
 
 from unswept.adapters.cli.simulate_options import Campaign, checked
 from unswept.adapters.cli.simulate_report import Report
+from unswept.adapters.json_file import read_json
 from unswept.core.errors import MisuseError
 from unswept.simulations.campaign import Checked, Shard, Totals, broken_designs, up_to_the_end
 from unswept.simulations.headline import Cell, cells
@@ -68,12 +68,7 @@ class Part:
 
 def read_part(path: Path) -> Part:
     """The shard that a file holds, as `unswept simulate --shard I/N --json` prints it."""
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise MisuseError(f"{path.name} cannot be read: {error.strerror}") from None
-    except ValueError as error:
-        raise MisuseError(f"{path.name} is no JSON: {error}") from None
+    found = read_json(path, path.name)
     if not isinstance(found, dict) or "shard" not in found:
         raise MisuseError(
             f"{path.name} is no shard of a campaign: unswept simulate --shard I/N --json prints one"

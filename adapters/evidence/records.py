@@ -16,6 +16,7 @@ from typing import Any, Final
 from attrs import asdict, frozen
 
 from unswept.adapters.evidence.sources import JUDGED, hashes
+from unswept.adapters.json_file import read_json
 from unswept.adapters.version import version
 from unswept.core.errors import MisuseError
 
@@ -93,12 +94,7 @@ def write(record: Record, where: Path) -> Path:
 
 def read(path: Path) -> Record:
     """The record in a file; raises `MisuseError` where it holds none."""
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise MisuseError(f"{path} cannot be read: {error.strerror}") from None
-    except ValueError as error:
-        raise MisuseError(f"{path} is no JSON: {error}") from None
+    found = read_json(path, str(path))
     if not isinstance(found, dict) or found.pop("format", None) != _FORMAT:
         raise MisuseError(f"{path} is no record of format {_FORMAT}; remove it, or run again")
     try:

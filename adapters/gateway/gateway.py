@@ -109,7 +109,7 @@ class Health:
     held: int
     """Jobs that it beats for."""
     saturated: bool
-    """There is neither a slot nor a place in the queue."""
+    """No slot is free, or somebody waits for one of a provider that has none."""
     rejected: int
     """Requests refused for want of a slot, since the start."""
     queue_timeouts: int
