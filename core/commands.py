@@ -87,9 +87,10 @@ class Store(Protocol):
 
 @frozen
 class Register(Command[Registered]):
-    """Makes an instance known. `claim_no` is the greatest claim number that it has used so far, so
-    that a claim that comes late takes nothing after the row was cleaned up. `max_held` is its
-    budget: how many claimed jobs it may hold at once, whatever its claims say."""
+    """Makes an instance known. `claim_no` is the greatest claim number that it has used so far; the
+    store keeps the greatest that it knows, also of an instance that is gone, so that a claim that
+    comes late takes nothing. `max_held` is its budget: how many claimed jobs it may hold at once,
+    whatever its claims say."""
 
     instance: str
     role: str = "instance"
@@ -112,7 +113,7 @@ class Register(Command[Registered]):
 
 @frozen
 class Deregister(Command[Deregistered]):
-    """Takes an instance's row away; its jobs and their leases stay as they are."""
+    """An instance is gone; its jobs and their leases stay as they are."""
 
     instance: str
 
@@ -514,7 +515,7 @@ class Evict(Command[Evicted]):
 
 @frozen
 class ForgetInstances(Command[Forgotten]):
-    """Removes instances that are still silent since the very beat that was seen."""
+    """Takes instances for gone that are still silent since the very beat that was seen."""
 
     seen: tuple[tuple[str, StoreMs], ...]
     instance_gc_ms: Ms

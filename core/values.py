@@ -127,7 +127,8 @@ class Event:
 
 @frozen(slots=False)
 class Instance:
-    """A row that helps people and host checks; no lease decision reads it."""
+    """A row that helps people and host checks; no lease decision reads it. One that has claimed
+    keeps its row when it is gone, so that its last claim number outlives it. (F1)"""
 
     id: str
     role: str
@@ -138,3 +139,5 @@ class Instance:
     claim_no: int
     max_held: int | None = None
     """How many claimed jobs it may hold at once; None: any number."""
+    gone_at: StoreMs | None = None
+    """Since when it is no longer registered; None: it is."""

@@ -202,19 +202,32 @@ def decide(world: World, command: c.Command[R], now: StoreMs) -> Decision[R]:
 def _register(world: World, cmd: c.Register, now: StoreMs) -> Decision[r.Registered]:
     known = world.instances.get(cmd.instance)
     claim_no = cmd.claim_no if known is None else max(cmd.claim_no, known.claim_no)
-    since = now if known is None else known.registered_at
+    since = now if known is None or known.gone_at is not None else known.registered_at
     facts = (cmd.role, cmd.host, cmd.pid, since, now, claim_no, cmd.max_held)
     row = Instance(cmd.instance, *facts)
     return Decision(r.Registered(now, claim_no), (Change(Table.INSTANCES, cmd.instance, row),))
 
 
 def _deregister(world: World, cmd: c.Deregister, now: StoreMs) -> Decision[r.Deregistered]:
-    return Decision(r.Deregistered(now), (Change(Table.INSTANCES, cmd.instance, None),))
+    known = _registered(world, cmd.instance)
+    return Decision(r.Deregistered(now), () if known is None else (_taken_away(known, now),))
+
+
+def _registered(world: World, name: str) -> Instance | None:
+    row = world.instances.get(name)
+    return None if row is None or row.gone_at is not None else row
+
+
+def _taken_away(row: Instance, now: StoreMs) -> Change:
+    """What is left of an instance that is gone: if it has claimed, its last number, for ever. A
+    Register and a Claim of it that come late must take nothing. (F1)"""
+    left = None if row.claim_no == 0 else changed(row, gone_at=now)
+    return Change(Table.INSTANCES, row.id, left)
 
 
 def _list_instances(world: World, cmd: c.ListInstances, now: StoreMs) -> Decision[r.Instances]:
-    rows = tuple(world.instances[name] for name in sorted(world.instances))
-    return Decision(r.Instances(now, rows))
+    rows = (world.instances[name] for name in sorted(world.instances))
+    return Decision(r.Instances(now, tuple(row for row in rows if row.gone_at is None)))
 
 
 # Two ways in ------------------------------------------------------------------------------------
@@ -336,7 +349,7 @@ def _spend(world: World, job_id: str, now: StoreMs) -> Decision[r.Withdrawn]:
 
 
 def _claim(world: World, cmd: c.Claim, now: StoreMs) -> Decision[r.Claimed | r.Refused]:
-    instance = world.instances.get(cmd.owner)
+    instance = _registered(world, cmd.owner)
     if instance is None:
         return Decision(r.Refused(now, Refusal.NOT_REGISTERED, None))
     if cmd.claim_no <= instance.claim_no:
@@ -432,7 +445,7 @@ def _heartbeat(world: World, cmd: c.Heartbeat, now: StoreMs) -> Decision[r.Beate
         answers.append(hold_answer(job, hold.epoch, after))
         if isinstance(after, Job):
             changes.append(Change(Table.JOBS, job.id, after))
-    instance = world.instances.get(cmd.instance)
+    instance = _registered(world, cmd.instance)
     if instance is not None:
         changes.append(Change(Table.INSTANCES, instance.id, changed(instance, seen_at=now)))
     return Decision(r.Beaten(now, tuple(answers), (), instance is not None), tuple(changes))
@@ -640,7 +653,8 @@ def _sweep(world: World, cmd: c.Sweep, now: StoreMs) -> Decision[r.Swept]:
         answers.append(r.SweepAnswer(job.id, None))
         changes.append(Change(Table.JOBS, job.id, after))
         event = _event(Kind.ORPHAN, job, after, now, actor=cmd.sweeper)
-        known = job.lease.owner in world.instances
+        owner = job.lease.owner
+        known = owner is not None and _registered(world, owner) is not None
         cause = sweep_cause(job.on_orphan, job.lease.cancel_requested_at, known)
         events.append(changed(event, first_seen_at=target.first_seen_at, cause=cause))
         kind = jobs.next_by_policy(job.on_orphan, job.attempts, job.max_attempts)
@@ -680,7 +694,7 @@ def _look_overdue(world: World, cmd: c.LookOverdue, now: StoreMs) -> Decision[r.
     old = (j for j in ended if j.finished_at is not None and j.finished_at + cmd.retention_ms < now)
     waiting = (world.jobs[job_id] for job_id in world.waiting)
     late = (j for j in waiting if j.queue_deadline is not None and j.queue_deadline < now)
-    silent = (i for i in world.instances.values() if i.seen_at + cmd.instance_gc_ms < now)
+    silent = (i for i in world.instances.values() if _is_silent(i, cmd.instance_gc_ms, now))
     aged = (
         (key, row) for key, row in world.keys.items() if row.admitted_at + cmd.dedup_window_ms < now
     )
@@ -749,13 +763,16 @@ _EVICTED: Final = (Table.JOBS, Table.REQUESTS, Table.RESULTS, Table.OUTPUT)
 
 def _forget_instances(world: World, cmd: c.ForgetInstances, now: StoreMs) -> Decision[r.Forgotten]:
     rows = ((world.instances.get(name), seen_at) for name, seen_at in cmd.seen)
-    gone = [
-        row.id
+    changes = tuple(
+        _taken_away(row, now)
         for row, seen_at in rows
-        if row is not None and row.seen_at == seen_at and seen_at + cmd.instance_gc_ms < now
-    ]
-    changes = tuple(Change(Table.INSTANCES, name, None) for name in gone)
-    return Decision(r.Forgotten(now, len(gone)), changes)
+        if row is not None and row.seen_at == seen_at and _is_silent(row, cmd.instance_gc_ms, now)
+    )
+    return Decision(r.Forgotten(now, len(changes)), changes)
+
+
+def _is_silent(row: Instance, instance_gc_ms: Ms, now: StoreMs) -> bool:
+    return row.gone_at is None and row.seen_at + instance_gc_ms < now
 
 
 def _forget_keys(world: World, cmd: c.ForgetKeys, now: StoreMs) -> Decision[r.Forgotten]:

@@ -32,6 +32,7 @@ from unswept.adapters.sql.statements import (
     EVENTS_PAST,
     EVENTS_PAST_BY_INDEX,
     EVICT,
+    HERE,
     NOBODYS,
     OUTPUT,
     OWNED,
@@ -277,39 +278,46 @@ class Queries:
         instances = self._table("instances")
         self.register = self._text(
             f"INSERT INTO {instances} AS known ({', '.join(INSTANCE_COLUMNS)})"
-            f" VALUES (:id, :role, :host, :pid, :now, :now, :claim_no, :max_held)"
+            f" VALUES (:id, :role, :host, :pid, :now, :now, :claim_no, :max_held, NULL)"
             f" ON CONFLICT (id) DO UPDATE SET role = excluded.role, host = excluded.host,"
-            f" pid = excluded.pid, seen_at = excluded.seen_at,"
+            f" pid = excluded.pid, registered_at = CASE WHEN known.gone_at IS NULL"
+            f" THEN known.registered_at ELSE excluded.registered_at END,"
+            f" seen_at = excluded.seen_at, gone_at = excluded.gone_at,"
             f" max_held = excluded.max_held, claim_no = CASE"
             f" WHEN known.claim_no < excluded.claim_no THEN excluded.claim_no"
             f" ELSE known.claim_no END RETURNING claim_no"
         )
-        self.deregister = self._text(f"DELETE FROM {instances} WHERE id = :id")
         self.list_instances = self._text(
-            f"SELECT {listed(INSTANCE_COLUMNS)} FROM {instances} ORDER BY id"
+            f"SELECT {listed(INSTANCE_COLUMNS)} FROM {instances} WHERE {HERE} ORDER BY id"
         )
         self.lock_instance = self._text(
-            f"SELECT claim_no, max_held FROM {instances} WHERE id = :id {self.dialect.for_update}"
+            f"SELECT claim_no, max_held FROM {instances} WHERE id = :id AND {HERE}"
+            f" {self.dialect.for_update}"
         )
         self.number_claim = self._text(
             f"UPDATE {instances} SET claim_no = :claim_no, seen_at = :now WHERE id = :id"
         )
         self.see_instance = self._text(
             f"UPDATE {instances} SET seen_at = :now WHERE id IN (SELECT id FROM {instances}"
-            f" WHERE id = :id {self.dialect.for_renewal} {self.dialect.skip_locked})"
+            f" WHERE id = :id AND {HERE} {self.dialect.for_renewal} {self.dialect.skip_locked})"
         )
         """Waits for nobody: no hold may go unrenewed because its instance's row is locked."""
-        self.read_instance = self._text(f"SELECT id FROM {instances} WHERE id = :id")
+        self.read_instance = self._text(f"SELECT id FROM {instances} WHERE id = :id AND {HERE}")
         self.read_instances = self._text(
-            f"SELECT id FROM {instances} WHERE id IN ({self.dialect.ids})"
+            f"SELECT id FROM {instances} WHERE id IN ({self.dialect.ids}) AND {HERE}"
         )
         self.silent = self._text(
-            f"SELECT id, seen_at FROM {instances} WHERE seen_at < :now - :instance_gc_ms"
-            f" ORDER BY id LIMIT :rows"
+            f"SELECT id, seen_at FROM {instances} WHERE {HERE}"
+            f" AND seen_at < :now - :instance_gc_ms ORDER BY id LIMIT :rows"
         )
-        self.forget_instance = self._text(
-            f"DELETE FROM {instances} WHERE id = :id AND seen_at = :seen_at"
-            f" AND seen_at + :instance_gc_ms < :now RETURNING id"
+        silent = f"id = :id AND {HERE} AND seen_at = :seen_at AND seen_at + :instance_gc_ms < :now"
+        self.drop_instance, self.drop_silent = (
+            self._text(f"DELETE FROM {instances} WHERE claim_no = 0 AND {which}")
+            for which in ("id = :id", f"{silent} RETURNING id")
+        )
+        self.part_from_instance, self.part_from_silent = (
+            self._text(f"UPDATE {instances} SET gone_at = :now WHERE claim_no > 0 AND {which}")
+            for which in ("id = :id", f"{silent} RETURNING id")
         )
 
     # Consumers of events ------------------------------------------------------------------------

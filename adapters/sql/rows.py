@@ -110,6 +110,7 @@ INSTANCE_COLUMNS: Final = (
     "seen_at",
     "claim_no",
     "max_held",
+    "gone_at",
 )
 
 CONSUMER_COLUMNS: Final = ("name", "position", "token", "holder", "expires_at", "attempts")

@@ -72,7 +72,9 @@ ACTIVE: Final = "status IN ('queued', 'running')"
 TERMINAL: Final = "status IN ('completed', 'failed', 'canceled', 'expired')"
 NOBODYS: Final = "status = 'queued' AND owner IS NULL"
 OWNED: Final = f"{ACTIVE} AND owner IS NOT NULL"
-"""Active and owned. The partial indexes are made with these very words."""
+HERE: Final = "gone_at IS NULL"
+"""Active and owned; an instance that is registered. The partial indexes are made with these very
+words."""
 
 _FENCE = "epoch = :epoch AND owner = :owner"
 """Every write by an owner: the very epoch, and the very owner; an owner of NULL equals nobody."""

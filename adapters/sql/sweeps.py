@@ -235,16 +235,13 @@ def _not_evicted(
 
 
 def forget_instances(q: Queries, cmd: c.ForgetInstances) -> Script[r.Forgotten]:
-    """Removes instances that are silent since the very beat that was seen."""
+    """Takes instances for gone that are silent since the very beat that was seen."""
     now = yield from read_clock()
-    rows = yield Each(
-        q.forget_instance,
-        [
-            {"id": name, "seen_at": seen_at, "instance_gc_ms": cmd.instance_gc_ms, "now": now}
-            for name, seen_at in sorted(cmd.seen)
-        ],
-    )
-    return r.Forgotten(now, len(rows))
+    say = {"instance_gc_ms": cmd.instance_gc_ms, "now": now}
+    seen = [{"id": name, "seen_at": seen_at, **say} for name, seen_at in sorted(cmd.seen)]
+    dropped = yield Each(q.drop_silent, seen)
+    parted = yield Each(q.part_from_silent, seen)
+    return r.Forgotten(now, len(dropped) + len(parted))
 
 
 def forget_keys(q: Queries, cmd: c.ForgetKeys) -> Script[r.Forgotten]:

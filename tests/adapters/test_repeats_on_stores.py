@@ -242,6 +242,15 @@ STORIES: Final = MappingProxyType(
             2     do deregister A -> deregistered
             3     again           -> deregistered
         """,
+        "deregister, having claimed": """
+            0     register A
+            1     claim A 7
+            2     do deregister A -> deregistered
+            3     again           -> deregistered
+            4     register A      -> registered, claims=7
+            5     enqueue j1
+            6     claim A 7       -> again: nothing
+        """,
         "instances": """
             0     register A
             1     do instances -> A seen=0

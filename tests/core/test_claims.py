@@ -130,9 +130,12 @@ def test_registering_again_keeps_the_greatest_claim_number() -> None:
         1    claim A 5            -> got: nothing
         2    register A claims=3  -> registered, claims=5
         503  forget A/2           -> forgot 1
-        504  register A claims=5  -> registered, claims=5
+        504  register A           -> registered, claims=5
         505  enqueue j1           -> enqueue: queued - e0 b0
         506  claim A 5            -> again: nothing
+        507  deregister A         -> deregistered
+        508  claim A 6            -> refused not_registered
+        509  register A           -> registered, claims=5
         """
     )
 

@@ -276,6 +276,15 @@ SET_GUARDS: Final = (
         "a late completion that comes twice is told twice",
         ("a_stale_result_leaves_one_event",),
     ),
+    Guard(
+        "the last number outlives its instance",
+        "F1",
+        "world.py",
+        "    left = None if row.claim_no == 0 else changed(row, gone_at=now)\n",
+        "    left = None\n",
+        "a claim that comes twice, and late, takes a job for an instance that is gone",
+        (),
+    ),
 )
 
 GUARDS: Final = (*LEASE_GUARDS, *SET_GUARDS)

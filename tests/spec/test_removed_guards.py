@@ -80,7 +80,7 @@ def test_enough_guards_are_removed() -> None:
     """Ten and more of the lease's, from each law that one lease keeps, and some of the sets'."""
     assert len(LEASE_GUARDS) >= 10
     assert {guard.law for guard in LEASE_GUARDS} == {"L1", "L2", "L3", "L4", "L7", "L9"}
-    assert {guard.law for guard in SET_GUARDS} == {"L5", "L6", "L15"}
+    assert {guard.law for guard in SET_GUARDS} == {"L5", "L6", "L15", "F1"}
 
 
 def test_a_core_that_lacks_nothing_is_not_found_out(tmp_path: Path) -> None:

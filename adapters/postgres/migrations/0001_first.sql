@@ -135,7 +135,7 @@ CREATE TABLE {schema}.output (
 );
 
 -- For people and host checks, the greatest claim number and the budget of claims; no lease decision
--- reads it.
+-- reads it. An instance that has claimed keeps its row when it is gone, and with it that number.
 CREATE TABLE {schema}.instances (
     id text COLLATE "C" PRIMARY KEY,
     role text COLLATE "C" NOT NULL,
@@ -144,8 +144,11 @@ CREATE TABLE {schema}.instances (
     registered_at bigint NOT NULL,
     seen_at bigint NOT NULL,
     claim_no bigint NOT NULL CHECK (claim_no >= 0),
-    max_held bigint CHECK (max_held >= 1)
+    max_held bigint CHECK (max_held >= 1),
+    gone_at bigint
 ) WITH (fillfactor = 50);
+
+CREATE INDEX instances_here ON {schema}.instances (id) WHERE gone_at IS NULL;
 
 -- One event per transition, written in its transaction. Numbers are handed out before the commit: they
 -- may have gaps, and a lower one may appear after a higher one. The events of a job that was evicted

@@ -128,7 +128,7 @@ CREATE TABLE unswept_output (
 ) STRICT;
 
 -- For people and host checks, the greatest claim number and the budget of claims; no lease decision
--- reads it.
+-- reads it. An instance that has claimed keeps its row when it is gone, and with it that number.
 CREATE TABLE unswept_instances (
     id TEXT NOT NULL PRIMARY KEY,
     role TEXT NOT NULL,
@@ -137,8 +137,11 @@ CREATE TABLE unswept_instances (
     registered_at INTEGER NOT NULL,
     seen_at INTEGER NOT NULL,
     claim_no INTEGER NOT NULL CHECK (claim_no >= 0),
-    max_held INTEGER CHECK (max_held >= 1)
+    max_held INTEGER CHECK (max_held >= 1),
+    gone_at INTEGER
 ) STRICT, WITHOUT ROWID;
+
+CREATE INDEX unswept_instances_here ON unswept_instances (id) WHERE gone_at IS NULL;
 
 -- One event per transition, written in its transaction and numbered without a gap. The events of a
 -- job that was evicted long ago may be removed, all of them together and never the newest of all. Their

@@ -121,7 +121,8 @@ class Asking:
         if Verb.REGISTER in verbs:
             for name in self.instances:
                 known = state.ghosts.claimers[name]
-                yield made.register(name, known.last_no, self.scope.max_held)
+                for number in {0, known.last_no}:  # of its boot, or since
+                    yield made.register(name, number, self.scope.max_held)
                 yield made.deregister(name)
 
 

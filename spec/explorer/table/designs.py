@@ -14,7 +14,7 @@ from unswept.core import job as jobs
 from unswept.core import lease as rules
 from unswept.core import replies as r
 from unswept.core import world as store
-from unswept.core.commands import Claim, Complete, Enqueue, Evict, Heartbeat
+from unswept.core.commands import Claim, Complete, Deregister, Enqueue, Evict, Heartbeat
 from unswept.core.job import Job, OnOrphan
 from unswept.core.lease import ACTIVE, Kind, Lease, Status
 from unswept.core.records import changed
@@ -199,6 +199,11 @@ def _enqueue_again(world: World, cmd: Enqueue, now: StoreMs) -> Decision[Any]:
 def _claim_by_no_number(world: World, cmd: Claim, now: StoreMs) -> Decision[Any]:
     rows = {name: changed(row, claim_no=0) for name, row in world.instances.items()}
     return store._claim(evolve(world, instances=rows), cmd, now)
+
+
+def _forget_the_number(world: World, cmd: Deregister, now: StoreMs) -> Decision[Any]:
+    decision = store._deregister(world, cmd, now)
+    return evolve(decision, changes=tuple(each._replace(row=None) for each in decision.changes))
 
 
 def _evict_ids(world: World, cmd: Evict, now: StoreMs) -> Decision[Any]:
@@ -389,6 +394,13 @@ TABLE_DESIGNS: Final[Mapping[str, TableDesign]] = MappingProxyType(
                 "F1",
                 "budgets",
                 (_decided(Claim, _claim_by_no_number),),
+            ),
+            TableDesign(
+                "claim-number-forgotten",
+                "The last claim number goes with the row of an instance that is gone.",
+                "F1",
+                "budgets",
+                (_decided(Deregister, _forget_the_number),),
             ),
             TableDesign(
                 "attempts-ignored",

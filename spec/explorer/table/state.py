@@ -280,7 +280,8 @@ class Keys:
         for name in order if self._claims else ():
             row = state.world.instances.get(name)
             last = state.ghosts.claimers[name].last_no
-            claims.append(0 if row is None else 1 + (row.claim_no == last))
+            gone = row is not None and row.gone_at is not None
+            claims.append(0 if row is None else 1 + (row.claim_no == last) + 2 * gone)
         return bytes((*joined, *claims, state.steps_back))
 
 
