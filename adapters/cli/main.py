@@ -19,6 +19,7 @@ from unswept.adapters.cli.explore import explore
 from unswept.adapters.cli.fleet import fleet
 from unswept.adapters.cli.merge import merge
 from unswept.adapters.cli.mutants import mutants
+from unswept.adapters.cli.orphans import orphans
 from unswept.adapters.cli.prove import prove
 from unswept.adapters.cli.query import query
 from unswept.adapters.cli.replay import replay
@@ -66,6 +67,7 @@ app.command()(check_config)
 app.command()(operate.job)
 app.command()(operate.jobs)
 app.command()(operate.instances)
+app.command()(orphans)
 app.command()(operate.cancel)
 app.command()(operate.requeue)
 app.command()(operate.settle)

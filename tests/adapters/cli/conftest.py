@@ -6,8 +6,21 @@ from pathlib import Path
 
 import pytest
 
+from tests.adapters.cli.places import Place
+
 
 @pytest.fixture
 def elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The test runs in an empty folder."""
     monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def store_place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    """A store of each kind, in which nothing is yet."""
+    if request.param == "sqlite":
+        folder = tmp_path / "store"
+        folder.mkdir()
+        return Place(f"sqlite:{folder / 'jobs.db'}", None)
+    url = request.getfixturevalue("postgres_url")
+    return Place(url, request.getfixturevalue("postgres_schema"))
