@@ -26,6 +26,7 @@ from unswept.adapters.cli.replay import replay
 from unswept.adapters.cli.report import report
 from unswept.adapters.cli.scenarios import scenarios
 from unswept.adapters.cli.simulate import simulate
+from unswept.adapters.cli.sweep import sweep
 from unswept.adapters.urls import without_password
 from unswept.core.errors import MisuseError, UnsweptError
 
@@ -68,6 +69,7 @@ app.command()(operate.job)
 app.command()(operate.jobs)
 app.command()(operate.instances)
 app.command()(orphans)
+app.command()(sweep)
 app.command()(operate.cancel)
 app.command()(operate.requeue)
 app.command()(operate.settle)

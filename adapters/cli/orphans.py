@@ -82,8 +82,6 @@ def _print_advice(console: Console, found: tuple[Orphan, ...]) -> None:
     if RequeueRule.ALLOWED in rules:
         lines.append("  unswept requeue ID               back into the queue")
     if RequeueRule.NEVER in rules:
-        lines.append(
-            "  unswept requeue ID --force       also with requeue = never, at your risk"
-        )
+        lines.append("  unswept requeue ID --force       also with requeue = never, at your risk")
     lines.append("  unswept settle ID --as failed    over, as failed or as canceled")
     console.print("\n".join(lines), soft_wrap=True)
