@@ -14,6 +14,7 @@ from unswept.adapters.cli.audit import audit
 from unswept.adapters.cli.chaos import chaos
 from unswept.adapters.cli.chart import chart
 from unswept.adapters.cli.check_config import check_config
+from unswept.adapters.cli.doctor import doctor
 from unswept.adapters.cli.exit_codes import ExitCode
 from unswept.adapters.cli.explore import explore
 from unswept.adapters.cli.fleet import fleet
@@ -64,6 +65,7 @@ app.command()(chart)
 app.command()(chaos)
 app.command()(fleet)
 app.command()(audit)
+app.command()(doctor)
 app.command()(check_config)
 app.command()(operate.job)
 app.command()(operate.jobs)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from pathlib import Path
 from typing import Annotated, Final
 
 import typer
@@ -13,6 +12,7 @@ from rich.console import Console
 from rich.progress import Progress as Bar
 from rich.table import Table
 
+from unswept.adapters.cli.check_config import Config
 from unswept.adapters.cli.common import progress_bar
 from unswept.adapters.cli.db import AsJson, Schema, StoreUrl
 from unswept.adapters.cli.exit_codes import ExitCode
@@ -34,15 +34,6 @@ ONE_LOOK: Final = (
     "One look proves nothing: after an outage or a step of the store's clock every lease looks like"
     " this, and live owners renew within a heartbeat. `unswept sweep` waits and looks again."
 )
-
-Config = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="Where the policy stands: unswept.toml, pyproject.toml, or the config.toml of"
-        " llm-cli-gateway; by default what a gateway that starts in this folder would read.",
-    ),
-]
 
 
 def sweep(

@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 
 from unswept.adapters.sql.scripts import entry_of
 from unswept.adapters.sql.steps import Mode, Row
-from unswept.adapters.sqlite import opening, schema
+from unswept.adapters.sqlite import files, opening, schema
 from unswept.adapters.sqlite.dialect import PREFIX
 from unswept.adapters.sqlite.driving import drive
 from unswept.adapters.sqlite.errors import translated
@@ -67,6 +67,8 @@ class SqliteLook:
     def write_lock_ms(self, most_ms: int) -> float:
         """How long it takes to get the lock that every write needs, which is given back at once;
         `StoreError` where it was not to be had within `most_ms`."""
+        # On a file that it may not write SQLite takes this for a transaction that only reads.
+        files.check_or_make(self.where, make=False)
         began = perf_counter()
         # This look stays open meanwhile: only who closes a file last would move its log into it.
         with closing(_connection(self.where, "rw")) as writer:
@@ -84,12 +86,17 @@ class SqliteLook:
             raise translated(error, self.where) from error
 
 
+def check_there(path: str) -> None:
+    """Refuse a path at which there is no file; none is made."""
+    if not os.path.isfile(path):
+        raise StoreUnavailableError(f"{path}: expected a SQLite database, found no file")
+
+
 @contextmanager
 def looked_into(path: str) -> Iterator[SqliteLook]:
     """A look at the file of this absolute path."""
     opening.check_library()
-    if not os.path.isfile(path):
-        raise StoreUnavailableError(f"{path}: expected a SQLite database, found no file")
+    check_there(path)
     # A connection that may not write leaves a log that it has made, one that may moves what is in
     # a log that it has found into the file: so each where it does neither.
     mode = "ro" if os.path.exists(f"{path}-wal") else "rw"

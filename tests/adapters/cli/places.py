@@ -20,14 +20,16 @@ PATIENT_MS = 60_000
 
 
 class Place:
-    """A store at the newest version, in a file or in a schema of its own."""
+    """A store at the newest version, in a file or in a schema of its own; one that is `made` is not
+    opened."""
 
-    def __init__(self, url: str, schema: str | None) -> None:
+    def __init__(self, url: str, schema: str | None, *, made: bool = False) -> None:
         self.url = url
         self.schema = schema
         self.words = ["--store", url, *([] if schema is None else ["--schema", schema])]
-        with self.opened():
-            pass
+        if not made:
+            with self.opened():
+                pass
 
     def run(self, verb: str, *more: str, **variables: str) -> Result:
         runner = CliRunner(env={"COLUMNS": "250", **variables})

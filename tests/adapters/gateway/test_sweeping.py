@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from pathlib import Path
 
 from tests.adapters.gateway.helpers import Faulty, find, open_store, policy
@@ -15,6 +16,7 @@ from unswept.core.lease import Kind, Status
 from unswept.core.units import Ms
 
 LAPSED = Terms(Ms(20), Ms(20), Ms(20), Ms(20))
+LONGER = Terms(Ms(800), Ms(800), Ms(800), Ms(20))
 
 
 def sweep(store: c.Store, told: list[Progress], limit_ms: int | None = None) -> Swept:
@@ -47,8 +49,9 @@ def test_a_delay_is_no_renewal(tmp_path: Path) -> None:
     process = evidence.process_of(os.getpid())
     assert process is not None
     with open_store(tmp_path) as store:
-        store.execute(c.Admit("hangs", "i1", LAPSED))
-        store.execute(c.Start("hangs", "i1", 1, LAPSED, process))
+        store.execute(c.Admit("hangs", "i1", LONGER))
+        store.execute(c.Start("hangs", "i1", 1, LONGER, process))
+        time.sleep(0.85)
         swept = sweep(store, [])
         kinds = [event.kind for event in store.execute(c.ReadEvents()).events]
     assert [fate.outcome for fate in swept.fates] == [Outcome.ORPHANED]
