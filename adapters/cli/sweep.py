@@ -115,7 +115,7 @@ def _waits_for(progress: Progress) -> str:
         return f"the heart is {progress.phase}{why}"
     left = progress.seen - progress.decided
     if not left:
-        return "looking for suspects"
+        return f"looking for suspects within {progress.look_every_ms / 1000:.1f} s"
     longest = (progress.left_ms or 0) / 1000
     return f"suspects: {left}, the last ripens within {longest:.1f} s unless it is renewed"
 

@@ -80,6 +80,7 @@ class Progress:
     """Have all suspects been looked at once?"""
     seen: int
     decided: int
+    look_every_ms: Ms
     left_ms: Ms | None
     """In how long the last suspicion ripens, if no beat fails until then; None: there is none."""
 
@@ -254,6 +255,7 @@ class SweepingInstance:
             self._witness.looked,
             len(decided) + len(suspicions),
             len(decided),
+            self._policy.sweep_interval_ms,
             Ms(max(left)) if left else None,
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sqlite3
 import subprocess
 import sys
@@ -21,7 +22,7 @@ from tests.postgres_server import PostgresServer, running
 from unswept.adapters.cli.exit_codes import ExitCode
 from unswept.adapters.cli.main import main
 from unswept.adapters.cli.stores import looking
-from unswept.adapters.doctor import file_checks, store_checks
+from unswept.adapters.doctor import file_checks, server_checks, store_checks
 from unswept.core import commands as c
 from unswept.core.errors import MisuseError
 from unswept.core.job import OnOrphan, Terms
@@ -439,6 +440,17 @@ def test_a_clock_that_is_far_off_is_told(server_place: Place, config: str) -> No
     doctor = Doctor(server_place, config)
     assert doctor.look() == {"clock": "warn"}
     assert doctor.found("clock").startswith(("+6", "+7"))
+
+
+def test_every_check_is_on_the_page() -> None:
+    """And the page names none that is not there."""
+    page = (Path(__file__).parents[3] / "docs" / "operating.md").read_text(encoding="utf-8")
+    named = re.findall(r"^\| `([a-z ]+)` \| (?:SQLite|Postgres|both) \|", page, re.MULTILINE)
+    tables = (
+        *(file_checks.OF_THE_FILE, file_checks.OF_THE_DATABASE),
+        *(server_checks.CHECKS, store_checks.CHECKS),
+    )
+    assert sorted(named) == sorted({check.name for table in tables for check in table})
 
 
 # Out of reach -------------------------------------------------------------------------------------
