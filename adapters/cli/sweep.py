@@ -9,6 +9,7 @@ from typing import Annotated, Final
 import typer
 from attrs import asdict
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import Progress as Bar
 from rich.table import Table
 
@@ -105,7 +106,7 @@ class _Shown:
     def __call__(self, progress: Progress) -> None:
         """How it stands now."""
         total = progress.seen if progress.looked else None
-        words = _waits_for(progress)
+        words = escape(_waits_for(progress))  # an error's words may hold brackets
         self._bar.update(self._task, description=words, total=total, completed=progress.decided)
 
 

@@ -11,9 +11,8 @@ from typing import Final
 
 from unswept.adapters.doctor.check import Answer, Check, Verdict, judged, ok
 from unswept.adapters.doctor.sqlite_look import SqliteLook
-from unswept.adapters.doctor.store_checks import latency, schema_version
+from unswept.adapters.doctor.store_checks import latency, schema_version, write_lock
 from unswept.adapters.sqlite.opening import OLDEST_SQLITE
-from unswept.core.errors import StoreError
 from unswept.core.policy import LeasePolicy
 
 MOUNTS: Final = Path("/proc/self/mountinfo")
@@ -104,28 +103,6 @@ def settings(look: SqliteLook, policy: LeasePolicy) -> Answer:
     return ok(
         "not kept in the file: synchronous is full unless an instance is opened with"
         f" durability=normal, a write waits {policy.operation_timeout_ms} ms at most"
-    )
-
-
-def write_lock(look: SqliteLook, policy: LeasePolicy) -> Answer:
-    """Can a heartbeat be written in time, or does somebody hold the file?"""
-    most = policy.operation_timeout_ms
-    expected = f"within operation_timeout_ms ({most})"
-    try:
-        took = look.write_lock_ms(most)
-    except StoreError as error:
-        return Answer(
-            Verdict.BAD,
-            str(error),
-            expected,
-            "Nobody can renew meanwhile. Find who has a transaction open on the file: a backup, a"
-            " shell, another program.",
-        )
-    return judged(
-        Verdict.WARN if took > most / 2 else None,
-        f"had after {took:.1f} ms",
-        expected,
-        "Somebody writes for long at a time; heartbeats wait as long.",
     )
 
 

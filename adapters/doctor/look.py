@@ -29,3 +29,8 @@ class Look(Protocol):
     def rows(self, sql: str) -> list[Row]:
         """The rows of a SELECT; `{0}` stands before the name of each of the store's tables."""
         ...
+
+    def write_lock_ms(self, most_ms: int) -> float:
+        """How long it takes to get the lock that every renewal needs, which is given back at once;
+        `StoreError` where it is not to be had within `most_ms`."""
+        ...

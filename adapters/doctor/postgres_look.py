@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from time import perf_counter
 from typing import Any, TypeVar
 
 import psycopg
@@ -11,7 +12,7 @@ from attrs import evolve
 
 from unswept.adapters.postgres import schema
 from unswept.adapters.postgres.dialect import DEFAULT_SCHEMA
-from unswept.adapters.postgres.errors import translating
+from unswept.adapters.postgres.session import Batch, Session
 from unswept.adapters.postgres.settings import Settings, settings
 from unswept.adapters.postgres.sync import connected, drive
 from unswept.adapters.sql.scripts import entry_of
@@ -50,8 +51,37 @@ class PostgresLook:
 
     def rows(self, sql: str) -> list[Row]:
         """See `Look`."""
-        with translating(self._connection, self.where):
-            return self._connection.execute(sql.format(f"{self.schema}.").encode()).fetchall()
+        return self._asked("READ ONLY", sql.format(f"{self.schema}."), self._mine.timeout_ms)
+
+    def write_lock_ms(self, most_ms: int) -> float:
+        """See `Look`. What a renewal takes; a CREATE INDEX keeps it out, and no reader."""
+        began = perf_counter()
+        lock = f"LOCK TABLE {self.schema}.jobs IN ROW EXCLUSIVE MODE"
+        self._asked("READ WRITE", lock, most_ms)
+        return (perf_counter() - began) * 1000
+
+    def _asked(self, mode: str, sql: str, most_ms: int) -> list[Row]:
+        try:
+            return drive(self._connection, _asking(mode, sql, most_ms), self.where)
+        finally:
+            if not self._connection.closed:
+                self._connection.rollback()
+
+
+def _asking(mode: str, sql: str, most_ms: int) -> Session[list[Row]]:
+    """One statement in a transaction that is undone, and that waits for no lock for long."""
+    answer = yield Batch(
+        [
+            (f"BEGIN ISOLATION LEVEL READ COMMITTED {mode}", None),
+            (
+                "SELECT set_config('lock_timeout', %(most)s, true),"
+                " set_config('statement_timeout', %(longest)s, true)",
+                {"most": str(most_ms), "longest": str(2 * most_ms)},
+            ),
+            (sql, None),
+        ]
+    )
+    return answer[-1]
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import Final
 
 from unswept.adapters.doctor.check import Answer, Check, Verdict, judged
 from unswept.adapters.doctor.postgres_look import PostgresLook
-from unswept.adapters.doctor.store_checks import latency, schema_version
+from unswept.adapters.doctor.store_checks import latency, schema_version, write_lock
 from unswept.adapters.postgres.schema import OLDEST_SERVER
 from unswept.adapters.sqlite.store import system_clock
 from unswept.core.policy import LeasePolicy
@@ -34,7 +34,7 @@ def version(look: PostgresLook, policy: LeasePolicy) -> Answer:
 def writes(look: PostgresLook, policy: LeasePolicy) -> Answer:
     """Is it the primary, and does it take writes?"""
     ((standby, read_only),) = look.rows(
-        "SELECT pg_is_in_recovery(), current_setting('transaction_read_only') = 'on'"
+        "SELECT pg_is_in_recovery(), current_setting('default_transaction_read_only') = 'on'"
     )
     words = "a standby" if standby else "read-only" if read_only else "the primary, takes writes"
     return judged(
@@ -128,6 +128,7 @@ CHECKS: Final[Sequence[Check[PostgresLook]]] = (
     Check("autovacuum", autovacuum),
     Check("schema", schema_version),
     Check("privileges", privileges),
+    Check("write lock", write_lock),
     Check("clock", clock),
     Check("latency", latency),
 )

@@ -65,8 +65,7 @@ class SqliteLook:
         return self._asked(lambda: self._connection.execute(sql.format(PREFIX)).fetchall())
 
     def write_lock_ms(self, most_ms: int) -> float:
-        """How long it takes to get the lock that every write needs, which is given back at once;
-        `StoreError` where it was not to be had within `most_ms`."""
+        """See `Look`."""
         # On a file that it may not write SQLite takes this for a transaction that only reads.
         files.check_or_make(self.where, make=False)
         began = perf_counter()

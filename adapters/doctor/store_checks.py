@@ -11,6 +11,7 @@ from unswept.adapters.doctor.look import Look
 from unswept.adapters.doctor.orphans import read_orphans
 from unswept.adapters.doctor.suspects import look_for_suspects
 from unswept.core import commands as c
+from unswept.core.errors import StoreError
 from unswept.core.outbox import Consumer
 from unswept.core.policy import Breaker, LeasePolicy
 from unswept.core.replies import Suspect
@@ -44,6 +45,28 @@ def latency(look: Look, policy: LeasePolicy) -> Answer:
         f"at most {most:.0f} ms: operation_timeout_ms ({policy.operation_timeout_ms}) / 3",
         "Move the instances nearer to the store, or raise heartbeat_interval_ms and"
         " operation_timeout_ms together.",
+    )
+
+
+def write_lock(look: Look, policy: LeasePolicy) -> Answer:
+    """Can anybody renew in time, or does somebody hold the file, or the lease table?"""
+    most = policy.operation_timeout_ms
+    expected = f"within operation_timeout_ms ({most})"
+    try:
+        took = look.write_lock_ms(most)
+    except StoreError as error:
+        return Answer(
+            Verdict.BAD,
+            str(error),
+            expected,
+            "Nobody can renew meanwhile. Find who keeps a transaction open: a backup, a shell, a"
+            " CREATE INDEX, another program.",
+        )
+    return judged(
+        Verdict.WARN if took > most / 2 else None,
+        f"had after {took:.1f} ms",
+        expected,
+        "Somebody holds it for long at a time; heartbeats wait as long.",
     )
 
 

@@ -14,6 +14,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from tests.adapters.cli.places import Place
@@ -219,6 +220,9 @@ class Slow:
     def execute(self, command: c.Command[Any]) -> Any:
         raise NotImplementedError
 
+    def write_lock_ms(self, most_ms: int) -> float:
+        raise NotImplementedError
+
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         time.sleep(self._trip_ms / 1000)
         return [(1,)]
@@ -403,13 +407,33 @@ def test_a_sound_server_has_nothing_amiss_until_it_is_a_standby(
     assert doctor.found("writes") == "the primary, takes writes"
     sound_server.stop()
     sound_server.start(standby=True)
-    assert doctor.look() == {"writes": "bad", "suspects": "bad", "oldest suspect": "bad"}
+    unasked = {"write lock": "bad", "suspects": "bad", "oldest suspect": "bad"}
+    assert doctor.look() == {"writes": "bad", **unasked}
     assert doctor.found("writes") == "a standby"
     assert doctor.found("instances") == "1 registered, 0 silent"
     sound_server.stop()
     result = place.run("doctor", "--config", config)
     assert result.exit_code != ExitCode.HELD
     assert "cannot connect" in str(result.exception)
+
+
+@pytest.mark.parametrize(
+    ("lock", "verdicts"),
+    [
+        ("SHARE", {"write lock": "bad"}),
+        ("ACCESS EXCLUSIVE", {"write lock": "bad", "the rest": "bad"}),
+    ],
+)
+def test_a_lease_table_that_is_locked_is_bad(
+    server_place: Place, config: str, lock: str, verdicts: dict[str, str]
+) -> None:
+    """As by a CREATE INDEX, past which readers still read; or so that nothing can be asked."""
+    doctor = Doctor(server_place, config)
+    with psycopg.connect(server_place.url) as other:
+        other.execute(f"LOCK TABLE {server_place.schema}.jobs IN {lock} MODE".encode())
+        assert doctor.look() == verdicts
+    assert "locked for the whole operation timeout" in doctor.found("write lock")
+    assert doctor.look() == {}
 
 
 def test_a_role_that_may_only_read_is_told(server_place: Place, config: str) -> None:
