@@ -8,7 +8,6 @@ from time import perf_counter
 from typing import Any, TypeVar
 
 import psycopg
-from attrs import evolve
 
 from unswept.adapters.postgres import schema
 from unswept.adapters.postgres.dialect import DEFAULT_SCHEMA
@@ -87,6 +86,7 @@ def _asking(mode: str, sql: str, most_ms: int) -> Session[list[Row]]:
 @contextmanager
 def looked_at(url: str, schema_name: str | None) -> Iterator[PostgresLook]:
     """A look at the schema that is named, in the database that the URL names."""
-    mine = settings(url, DEFAULT_SCHEMA if schema_name is None else schema_name)
-    with closing(connected(evolve(mine, migrate=False))) as connection:
+    named = DEFAULT_SCHEMA if schema_name is None else schema_name
+    mine = settings(url, named, migrate=False)
+    with closing(connected(mine)) as connection:
         yield PostgresLook(connection, mine)

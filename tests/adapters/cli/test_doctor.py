@@ -455,6 +455,20 @@ def test_a_role_that_may_only_read_is_told(server_place: Place, config: str) -> 
         assert "jobs" not in found
 
 
+def test_nothing_is_made_where_no_store_is(
+    postgres_url: str, postgres_schema: str, config: str
+) -> None:
+    """It says what makes one; the server itself is judged all the same."""
+    place = Place(postgres_url, postgres_schema, made=True)
+    doctor = Doctor(place, config)
+    found = doctor.look()
+    assert (found["schema"], found.get("server", "ok")) == ("bad", "ok")
+    assert "unswept db init" in doctor.found("schema")
+    assert "jobs" not in doctor.rows
+    made = f"SELECT 1 FROM pg_namespace WHERE nspname = '{postgres_schema}'"
+    assert place.do(made) == []
+
+
 def test_a_clock_that_is_far_off_is_told(server_place: Place, config: str) -> None:
     """Either way; no lease depends on it."""
     body = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint + 7000"
