@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.adapters.cli.doctors import POLICY
 from tests.adapters.cli.places import Place
 
 
@@ -24,3 +25,11 @@ def store_place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
         return Place(f"sqlite:{folder / 'jobs.db'}", None)
     url = request.getfixturevalue("postgres_url")
     return Place(url, request.getfixturevalue("postgres_schema"))
+
+
+@pytest.fixture
+def doctors_config(tmp_path: Path) -> str:
+    """The policy whose bounds a doctor judges by."""
+    file = tmp_path / "doctors.toml"
+    file.write_text(POLICY)
+    return str(file)
