@@ -22,6 +22,15 @@ File = Annotated[
         show_default=False,
     ),
 ]
+Config = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Where the policy stands: unswept.toml, pyproject.toml, or the config.toml of"
+        " llm-cli-gateway; by default what a gateway that starts in this folder would read.",
+    ),
+]
+"""The policy of whoever looks at a store or sweeps it."""
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 

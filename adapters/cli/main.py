@@ -14,17 +14,20 @@ from unswept.adapters.cli.audit import audit
 from unswept.adapters.cli.chaos import chaos
 from unswept.adapters.cli.chart import chart
 from unswept.adapters.cli.check_config import check_config
+from unswept.adapters.cli.doctor import doctor
 from unswept.adapters.cli.exit_codes import ExitCode
 from unswept.adapters.cli.explore import explore
 from unswept.adapters.cli.fleet import fleet
 from unswept.adapters.cli.merge import merge
 from unswept.adapters.cli.mutants import mutants
+from unswept.adapters.cli.orphans import orphans
 from unswept.adapters.cli.prove import prove
 from unswept.adapters.cli.query import query
 from unswept.adapters.cli.replay import replay
 from unswept.adapters.cli.report import report
 from unswept.adapters.cli.scenarios import scenarios
 from unswept.adapters.cli.simulate import simulate
+from unswept.adapters.cli.sweep import sweep
 from unswept.adapters.urls import without_password
 from unswept.core.errors import MisuseError, UnsweptError
 
@@ -62,10 +65,13 @@ app.command()(chart)
 app.command()(chaos)
 app.command()(fleet)
 app.command()(audit)
+app.command()(doctor)
 app.command()(check_config)
 app.command()(operate.job)
 app.command()(operate.jobs)
 app.command()(operate.instances)
+app.command()(orphans)
+app.command()(sweep)
 app.command()(operate.cancel)
 app.command()(operate.requeue)
 app.command()(operate.settle)

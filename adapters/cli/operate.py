@@ -4,8 +4,6 @@ store, and acts on one job of it."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -14,14 +12,12 @@ from attrs import asdict
 from rich.console import Console
 from rich.table import Table
 
-from unswept.adapters.cli.db import AsJson, Schema, StoreUrl, file_of
+from unswept.adapters.cli.db import AsJson, Schema, StoreUrl
 from unswept.adapters.cli.exit_codes import ExitCode
 from unswept.adapters.cli.replay_view import row_words
-from unswept.adapters.sqlite import SqliteStore
-from unswept.adapters.urls import is_postgres, need_psycopg
+from unswept.adapters.cli.stores import opened
 from unswept.core import commands as c
 from unswept.core import replies as r
-from unswept.core.commands import Store
 from unswept.core.lease import Status
 from unswept.simulations.transcript import said
 
@@ -41,7 +37,7 @@ def job(job_id: JobId, store: StoreUrl, schema: Schema = None, as_json: AsJson =
 
     Exit code: 0 it is there, 1 it is not, 2 usage, 3 the store cannot be asked.
     """
-    with _opened(store, schema) as place:
+    with opened(store, schema) as place:
         found = place.execute(c.Find(job_id))
     _tell(job_id, found, found, as_json)
 
@@ -51,7 +47,7 @@ def jobs(store: StoreUrl, schema: Schema = None, as_json: AsJson = False) -> Non
 
     Exit code: 0, 2 usage, 3 the store cannot be asked.
     """
-    with _opened(store, schema) as place:
+    with opened(store, schema) as place:
         found = place.execute(c.Count())
     if as_json:
         print(json.dumps(asdict(found), indent=2))
@@ -69,7 +65,7 @@ def instances(store: StoreUrl, schema: Schema = None, as_json: AsJson = False) -
 
     Exit code: 0, 2 usage, 3 the store cannot be asked.
     """
-    with _opened(store, schema) as place:
+    with opened(store, schema) as place:
         found = place.execute(c.ListInstances())
     if as_json:
         rows = [asdict(instance) for instance in found.instances]
@@ -89,7 +85,7 @@ def cancel(job_id: JobId, store: StoreUrl, schema: Schema = None, as_json: AsJso
     Exit code: 0 asked, now or before; 1 there is no such job, or it has ended; 2 usage, 3 the
     store cannot be asked.
     """
-    with _opened(store, schema) as place:
+    with opened(store, schema) as place:
         seen = place.execute(c.Find(job_id))
         # Of an id that has no job the store would remember the request: here it is a slip.
         done = seen if isinstance(seen, r.Refused) else place.execute(c.RequestCancel(job_id))
@@ -111,7 +107,7 @@ def requeue(
     Exit code: 0 done; 1 it is no orphan, or may not run twice; 2 usage, 3 the store cannot be
     asked.
     """
-    with _opened(store, schema) as place:
+    with opened(store, schema) as place:
         seen = place.execute(c.Find(job_id))
         done: Any = seen
         if isinstance(seen, r.Found):
@@ -132,29 +128,13 @@ def settle(
 
     Exit code: 0 done, 1 it is no orphan, 2 usage, 3 the store cannot be asked.
     """
-    with _opened(store, schema) as place:
+    with opened(store, schema) as place:
         seen = place.execute(c.Find(job_id))
         done: Any = seen
         if isinstance(seen, r.Found):
             epoch = seen.job.lease.epoch
             done = place.execute(c.Settle(job_id, epoch, Status(outcome), actor=actor))
         _tell(job_id, done, place.execute(c.Find(job_id)), as_json)
-
-
-@contextmanager
-def _opened(url: str, schema: str | None) -> Iterator[Store]:
-    """A store that is there already, at the newest version: nothing is made or migrated."""
-    if is_postgres(url):
-        need_psycopg()
-        # The driver is an extra: only who names a Postgres store needs it.
-        from unswept.adapters.postgres import PostgresStore
-        from unswept.adapters.postgres.dialect import DEFAULT_SCHEMA
-
-        with PostgresStore(url, schema=schema or DEFAULT_SCHEMA, migrate=False) as place:
-            yield place
-        return
-    with SqliteStore(file_of(url, schema), migrate=False) as place:
-        yield place
 
 
 def _tell(job_id: str, done: Any, found: r.Found | r.Refused, as_json: bool) -> None:

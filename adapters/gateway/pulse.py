@@ -51,10 +51,12 @@ class Pulse:
         on_beaten: Callable[[], None],
         on_swept: Callable[[c.Hold], None],
         registration: Callable[[], c.Register] | None = None,
+        keeps_house: bool = True,
     ) -> None:
         """`on_beaten` hears, from the beats' thread, of each beat that was accepted in time,
         `on_swept`, from the errands', of each job that this instance orphaned. `registration`, for
-        who is no gateway, says what it registers as."""
+        who is no gateway, says what it registers as. Who does not keep house evicts and forgets
+        nothing: its policy need not have the fleet's retention."""
         now = boot_ms()
         self.heart = hearts.boot(policy, now)
         """Replaced as a whole and never changed, so that any thread may read it."""
@@ -69,6 +71,7 @@ class Pulse:
         self._on_beaten = on_beaten
         self._on_swept = on_swept
         self._registration = registration or self._as_gateway
+        self._keeps_house = keeps_house
         self._sweeper = sweepers.begin(policy, now)
         self._keeper = keepers.begin(policy, now)
         self._beat_due: tuple[int, MonoMs] | None = None
@@ -219,7 +222,8 @@ class Pulse:
         if register:
             self._register()
         self._sweep()
-        self._keep_house()
+        if self._keeps_house:
+            self._keep_house()
 
     def _register(self) -> None:
         self._store.execute(self._registration())
