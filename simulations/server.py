@@ -172,8 +172,10 @@ class Server:
 
     def judge(self, step: Step) -> None:
         """Let every law that this step can break look at it."""
-        self._judged[_plan_of(step)] += 1
-        for law_id, offence in self.verdicts(step):
+        plan = _plan_of(step)
+        self._judged[plan] += 1
+        for law_id, broken in self._laws_on(plan):
+            offence = broken(step)
             if offence is not None:
                 raise Violation(law_id, offence)
 
