@@ -187,8 +187,9 @@ class Instance(Actor):
         """Does it work on and not beat?"""
         if self.heart_dead:
             return True
-        draining = self.heart.phase is Phase.DRAINING
-        return draining and not self.world.design.beats_while_draining
+        if self.world.design.beats_while_draining:
+            return False
+        return self.heart.phase is Phase.DRAINING
 
     def _tick_heart(self, now: MonoMs) -> None:
         before = self.heart

@@ -213,13 +213,15 @@ def _l4(step: Step) -> str | None:
 
 
 def _l4_never(step: Step) -> str | None:
+    cmd = step.command
+    if isinstance(cmd, c.Requeue) and cmd.force:
+        return None
+    lets_go = isinstance(cmd, (c.Release, c.Requeue))
     for before, after in step.rows:
         if before is None or after is None or before.lease.requeue is not RequeueRule.NEVER:
             continue
-        cmd = step.command
         back = after.lease.status is Status.QUEUED and after.lease.epoch > before.lease.epoch
-        forced = isinstance(cmd, c.Requeue) and cmd.force
-        if (back or isinstance(cmd, (c.Release, c.Requeue))) and not forced:
+        if back or lets_go:
             return f"{after.id} may not be requeued, and was let go by {type(cmd).__name__}"
     return None
 
