@@ -153,7 +153,7 @@ def phase_at(heart: Heart, now: MonoMs) -> Phase:
     if heart.phase is not Phase.STEADY:
         return heart.phase
     late = heart.pulse is None or now - heart.pulse.answered_at > heart.policy.steady_ms
-    return Phase.FAINT if late else Phase.STEADY
+    return Phase.FAINT if late else heart.phase
 
 
 def may(heart: Heart, act: Act, now: MonoMs) -> bool:

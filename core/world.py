@@ -180,11 +180,9 @@ def classify(job_id: str, job: Job | None, sets: Mapping[str, dict[str, None]]) 
 
 
 def _set_of(job: Job) -> str | None:
-    if job.lease.status in rules.TERMINAL:
-        return "ended"
-    if job.lease.status is Status.ORPHANED:
-        return None
-    return "waiting" if job.lease.owner is None else "owned"
+    if job.lease.status in rules.ACTIVE:
+        return "waiting" if job.lease.owner is None else "owned"
+    return "ended" if job.lease.status in rules.TERMINAL else None
 
 
 def event_key(event: Event) -> EventKey:

@@ -271,7 +271,7 @@ class Instance(Actor):
             self.world.sometimes(Mark.ANSWER_TOO_LATE)
             return
         phase, close = self.heart.phase, self.heart.pulse and self.heart.pulse.close_since
-        busy = any(answer.answer is r.Answer.BUSY for answer in reply.answers)
+        busy = r.Answer.BUSY in [answer.answer for answer in reply.answers]
         self.heart = hearts.answered(self.heart, number, now, reply.registered, busy)
         self.store_at = reply.at
         self.world.beat_accepted(self, sent_at, now)

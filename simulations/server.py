@@ -25,13 +25,17 @@ from unswept.spec.observations import Step
 _ELSEWHERE: Final = READS | {c.LeaseEvents, c.Acknowledge}
 """Commands that a lock on the lease table does not hold up."""
 
-_Plan = tuple[type, bool, bool]
+_Sort = tuple[type, bool, bool]
 """A step's command, whether it changed anything, and whether it moved a job to another status, made
 one or removed one: together they say which laws look at it."""
 
 
-def _plan_of(step: Step) -> _Plan:
-    return (type(step.command), bool(step.rows or step.events), _moves(step))
+@define
+class _Plan:
+    """The laws that look at one sort of steps, by id, and how many such steps they have judged."""
+
+    laws: tuple[tuple[str, Predicate], ...]
+    steps: int = 0
 
 
 @frozen
@@ -99,8 +103,7 @@ class Server:
         """Whoever writes down each step, before it is judged and made so."""
         self.commands = 0
         self._waiting: list[_Waiting] = []
-        self._plans: dict[_Plan, tuple[tuple[str, Predicate], ...]] = {}
-        self._judged: Counter[_Plan] = Counter()
+        self._plans: dict[_Sort, _Plan] = {}
 
     def receive(self, envelope: Envelope) -> None:
         """A command has arrived: execute it now, or when the locks that it needs are free."""
@@ -187,37 +190,42 @@ class Server:
 
     def judge(self, step: Step) -> None:
         """Let every law that this step can break look at it."""
-        plan = _plan_of(step)
-        self._judged[plan] += 1
-        for law_id, broken in self._laws_on(plan):
+        plan = self._plan_of(step)
+        plan.steps += 1
+        for law_id, broken in plan.laws:
             offence = broken(step)
             if offence is not None:
                 raise Violation(law_id, offence)
 
     def verdicts(self, step: Step) -> Iterator[tuple[str, str | None]]:
         """Each law that looks at this step, by its id, and how it was broken if it was."""
-        for law_id, broken in self._laws_on(_plan_of(step)):
+        for law_id, broken in self._plan_of(step).laws:
             yield law_id, broken(step)
 
-    def _laws_on(self, plan: _Plan) -> tuple[tuple[str, Predicate], ...]:
-        """The laws that look at such a step, by id."""
-        laws = self._plans.get(plan)
-        if laws is None:
-            laws = self._plans[plan] = tuple(
-                (law.id, law.broken)
-                for law in step_laws(plan[0])
-                if law.broken is not None
-                and law.id not in self._design.excused
-                and (plan[1] or not law.of_rows)
-                and (plan[2] or not law.of_moves)
-            )
-        return laws
+    def _plan_of(self, step: Step) -> _Plan:
+        sort = (type(step.command), bool(step.rows or step.events), _moves(step))
+        plan = self._plans.get(sort)
+        if plan is None:
+            plan = self._plans[sort] = _Plan(self._laws_on(*sort))
+        return plan
+
+    def _laws_on(
+        self, command: type, changes: bool, moves: bool
+    ) -> tuple[tuple[str, Predicate], ...]:
+        return tuple(
+            (law.id, law.broken)
+            for law in step_laws(command)
+            if law.broken is not None
+            and law.id not in self._design.excused
+            and (changes or not law.of_rows)
+            and (moves or not law.of_moves)
+        )
 
     def all_checked(self) -> Counter[str]:
         """How often each law has judged, steps included."""
         found = self.checked.copy()
-        for plan, steps in self._judged.items():
-            found.update({law_id: steps for law_id, _ in self._plans[plan]})
+        for plan in self._plans.values():
+            found.update({law_id: plan.steps for law_id, _ in plan.laws})
         return found
 
     def compare_all(self) -> None:

@@ -193,7 +193,7 @@ _OUT_OF_ORPHANED: Final = (c.Complete, c.Requeue, c.Settle, c.RequestCancel, c.W
 
 def _l4(step: Step) -> str | None:
     for before, after in step.rows:
-        if before is None:
+        if before is None or before.lease.status in ACTIVE:
             continue
         if before.lease.status in TERMINAL and (after is not None or not step.is_eviction):
             return f"{before.id} was {before.lease.status} and was changed"
@@ -218,10 +218,10 @@ def _l4_never(step: Step) -> str | None:
         return None
     lets_go = isinstance(cmd, (c.Release, c.Requeue))
     for before, after in step.rows:
-        if before is None or after is None or before.lease.requeue is not RequeueRule.NEVER:
+        if before is None or after is None:
             continue
-        back = after.lease.status is Status.QUEUED and after.lease.epoch > before.lease.epoch
-        if back or lets_go:
+        back = after.lease.epoch > before.lease.epoch and after.lease.status is Status.QUEUED
+        if (back or lets_go) and before.lease.requeue is RequeueRule.NEVER:
             return f"{after.id} may not be requeued, and was let go by {type(cmd).__name__}"
     return None
 
@@ -359,7 +359,7 @@ def _l8(step: Step) -> str | None:
         return "a heartbeat's answers are not one per hold, in their order"
     for answer in reply.answers:
         expected = _expected_answer(step.before(answer.job_id), cmd.instance, answer.epoch)
-        if answer.answer is not r.Answer.BUSY and answer.answer is not expected:
+        if answer.answer is not expected and answer.answer is not r.Answer.BUSY:
             return f"{answer.job_id} was answered {answer.answer}, but it is {expected}"
     renewed = {a.job_id: a.deadline for a in reply.answers if a.answer is r.Answer.RENEWED}
     for before, after in step.rows:
@@ -381,9 +381,9 @@ def _expected_answer(job: Job | None, instance: str, epoch: int) -> r.Answer:
         return r.Answer.ABSENT
     if (job.lease.owner, job.lease.epoch) != (instance, epoch):
         return r.Answer.FENCED
-    if job.lease.status in TERMINAL:
-        return r.Answer.TERMINAL
-    return r.Answer.ORPHANED if job.lease.status is Status.ORPHANED else r.Answer.RENEWED
+    if job.lease.status in ACTIVE:
+        return r.Answer.RENEWED
+    return r.Answer.TERMINAL if job.lease.status in TERMINAL else r.Answer.ORPHANED
 
 
 def _l9(step: Step) -> str | None:
