@@ -64,6 +64,11 @@ MAY: Final[Mapping[Phase, frozenset[Act]]] = MappingProxyType(
 )
 """Law L10 as a table."""
 
+_SETTLED: Final = frozenset({Phase.STEADY, Phase.DRAINING})
+"""Here a beat is not hurried by the phase."""
+_UNMOVED: Final = frozenset({Phase.DRAINING, Phase.STOPPED, Phase.QUIESCED})
+"""No beat ends these: a quiesced heart recovers by its registration."""
+
 FAILURES_TO_QUIESCE: Final = 3
 BEATS_TO_READMIT: Final = 3
 
@@ -273,8 +278,8 @@ def stop(heart: Heart) -> Heart:
 
 
 def _phase_after_beat(phase: Phase, known: bool, good_beats: int) -> Phase:
-    if phase in (Phase.DRAINING, Phase.STOPPED, Phase.QUIESCED):
-        return phase  # a quiesced heart recovers by its registration
+    if phase in _UNMOVED:
+        return phase
     if not known:
         # The trial belongs to a registration: without it, it begins anew.
         return Phase.QUIESCED if phase is Phase.RECOVERING else Phase.REGISTERING
@@ -293,5 +298,5 @@ def _phase_after_failure(phase: Phase, failures: int) -> Phase:
 
 def _pause(policy: LeasePolicy, phase: Phase, urgent: bool) -> Ms:
     """From one beat to the next."""
-    settled = phase in (Phase.STEADY, Phase.DRAINING)
-    return policy.heartbeat_interval_ms if settled and not urgent else policy.retry_ms
+    relaxed = phase in _SETTLED and not urgent
+    return policy.heartbeat_interval_ms if relaxed else policy.retry_ms

@@ -33,14 +33,14 @@ class History:
         moved: dict[str, Job | None] = {}
         output = False
         used: list[str] = []
-        for change in decision.changes:
-            if change.table is Table.JOBS:
+        for table, key, row in decision.changes:
+            if table is Table.JOBS:
                 # A sweep may change a job twice: it is orphaned, and then what its policy says.
-                rows.append((moved.get(change.key, world.jobs.get(change.key)), change.row))
-                moved[change.key] = change.row
-            elif change.table is Table.IDS:
-                used.append(change.key)
-            elif change.table is Table.OUTPUT and change.row is not None:
+                rows.append((moved.get(key, world.jobs.get(key)), row))
+                moved[key] = row
+            elif table is Table.IDS:
+                used.append(key)
+            elif table is Table.OUTPUT and row is not None:
                 output = True
         return Step(
             now,
