@@ -64,6 +64,11 @@ MAY: Final[Mapping[Phase, frozenset[Act]]] = MappingProxyType(
 )
 """Law L10 as a table."""
 
+_SETTLED: Final = frozenset({Phase.STEADY, Phase.DRAINING})
+"""Here a beat is not hurried by the phase."""
+_UNMOVED: Final = frozenset({Phase.DRAINING, Phase.STOPPED, Phase.QUIESCED})
+"""No beat ends these: a quiesced heart recovers by its registration."""
+
 FAILURES_TO_QUIESCE: Final = 3
 BEATS_TO_READMIT: Final = 3
 
@@ -153,7 +158,7 @@ def phase_at(heart: Heart, now: MonoMs) -> Phase:
     if heart.phase is not Phase.STEADY:
         return heart.phase
     late = heart.pulse is None or now - heart.pulse.answered_at > heart.policy.steady_ms
-    return Phase.FAINT if late else Phase.STEADY
+    return Phase.FAINT if late else heart.phase
 
 
 def may(heart: Heart, act: Act, now: MonoMs) -> bool:
@@ -220,16 +225,18 @@ def answered(heart: Heart, number: int, now: MonoMs, registered: bool, busy: boo
     if after_known and not registered:
         known, after_known = None, False
     good_beats = heart.good_beats + 1 if after_known else heart.good_beats
-    heart = changed(
+    phase = _phase_after_beat(heart.phase, known is not None, good_beats)
+    pause = _pause(policy, phase, heart.hurried or busy)
+    return changed(
         heart,
         flight=None,
         failures=0,
         good_beats=good_beats,
         known_since=known,
         pulse=accepted(heart.pulse, flight.sent_at, now, policy.steady_ms, policy.gap_ms),
-        phase=_phase_after_beat(heart.phase, known is not None, good_beats),
+        phase=phase,
+        next_beat_at=MonoMs(max(now, flight.sent_at + pause)),
     )
-    return changed(heart, next_beat_at=_next_beat(heart, flight.sent_at, now, busy))
 
 
 def failed(heart: Heart, number: int, now: MonoMs) -> Heart:
@@ -256,7 +263,8 @@ def hurry(heart: Heart, hurried: bool, now: MonoMs) -> Heart:
     heart = changed(heart, hurried=hurried)
     if not hurried or heart.pulse is None:
         return heart
-    return changed(heart, next_beat_at=_next_beat(heart, heart.pulse.sent_at, now, busy=False))
+    pause = _pause(heart.policy, heart.phase, hurried)
+    return changed(heart, next_beat_at=MonoMs(max(now, heart.pulse.sent_at + pause)))
 
 
 def drain(heart: Heart) -> Heart:
@@ -270,8 +278,8 @@ def stop(heart: Heart) -> Heart:
 
 
 def _phase_after_beat(phase: Phase, known: bool, good_beats: int) -> Phase:
-    if phase in (Phase.DRAINING, Phase.STOPPED, Phase.QUIESCED):
-        return phase  # a quiesced heart recovers by its registration
+    if phase in _UNMOVED:
+        return phase
     if not known:
         # The trial belongs to a registration: without it, it begins anew.
         return Phase.QUIESCED if phase is Phase.RECOVERING else Phase.REGISTERING
@@ -288,8 +296,7 @@ def _phase_after_failure(phase: Phase, failures: int) -> Phase:
     return phase
 
 
-def _next_beat(heart: Heart, sent_at: MonoMs, now: MonoMs, busy: bool) -> MonoMs:
-    settled = heart.phase in (Phase.STEADY, Phase.DRAINING)
-    relaxed = settled and not heart.hurried and not busy
-    pause = heart.policy.heartbeat_interval_ms if relaxed else heart.policy.retry_ms
-    return MonoMs(max(now, sent_at + pause))
+def _pause(policy: LeasePolicy, phase: Phase, urgent: bool) -> Ms:
+    """From one beat to the next."""
+    relaxed = phase in _SETTLED and not urgent
+    return policy.heartbeat_interval_ms if relaxed else policy.retry_ms

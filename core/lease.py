@@ -149,8 +149,8 @@ def well_formed(lease: Lease) -> bool:
     owned = lease.owner is not None
     return (
         (owned and active) == (lease.deadline is not None)
-        and (lease.status is not Status.RUNNING or owned)
-        and (lease.status is not Status.ORPHANED or owned)
+        and (owned or lease.status is not Status.RUNNING)
+        and (owned or lease.status is not Status.ORPHANED)
         and (not owned or lease.epoch >= 1)
         and owned == (lease.ttl_ms is not None) == (lease.confirm_ms is not None)
         and (lease.delayed_at is None or owned)

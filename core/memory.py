@@ -10,7 +10,6 @@ from unswept.core.commands import Command
 from unswept.core.errors import MisuseError
 from unswept.core.units import StoreMs
 from unswept.core.world import (
-    Change,
     Decision,
     Table,
     World,
@@ -64,14 +63,11 @@ class MemoryStore:
     def apply(self, decision: Decision[Any]) -> None:
         """Make the changes of a decision that was taken on `self.world`."""
         for change in decision.changes:
-            self._put(change)
+            put(self._tables[change.table], change)
+            if change.table is Table.JOBS:
+                classify(change.key, change.row, self._sets)
         for event in decision.events:
             self._events[event_key(event)] = event
-
-    def _put(self, change: Change) -> None:
-        put(self._tables[change.table], change)
-        if change.table is Table.JOBS:
-            classify(change.key, change.row, self._sets)
 
     def close(self) -> None:
         """Nothing to close; every store has this method."""

@@ -161,6 +161,8 @@ def tick(sweeper: Sweeper, heart: Heart, now: MonoMs, own: Collection[str]) -> S
     `own` are the ids of the jobs that this instance holds by now: a grant that was acknowledged
     only after its job was suspected ends the suspicion.
     """
+    if now < sweeper.next_pass_at and _is_idle(sweeper):
+        return sweeper, ()
     sweeper = _without(sweeper, own)
     if sweeper.look and now - sweeper.look.sent_at >= sweeper.policy.operation_timeout_ms:
         sweeper = failed(sweeper, sweeper.look.number, now)
@@ -176,6 +178,8 @@ def tick(sweeper: Sweeper, heart: Heart, now: MonoMs, own: Collection[str]) -> S
 
 def wake_at(sweeper: Sweeper, heart: Heart, now: MonoMs) -> MonoMs | None:
     """When `tick` has something to do next; None: not before the heart's next event."""
+    if _is_idle(sweeper):
+        return sweeper.next_pass_at if sweeper.next_pass_at > now else None
     if sweeper.look is not None:
         times = [MonoMs(sweeper.look.sent_at + sweeper.policy.operation_timeout_ms)]
     else:
@@ -185,6 +189,11 @@ def wake_at(sweeper: Sweeper, heart: Heart, now: MonoMs) -> MonoMs | None:
     if sweeper.tripped_at is not None:
         times.append(MonoMs(sweeper.tripped_at + sweeper.policy.breaker_max_ms))
     return min((time for time in times if time > now), default=None)
+
+
+def _is_idle(sweeper: Sweeper) -> bool:
+    """Is nobody suspected, no page on its way, and the breaker quiet? So it is nearly always."""
+    return not sweeper.suspicions and sweeper.look is None and sweeper.tripped_at is None
 
 
 def wants_hurry(sweeper: Sweeper) -> bool:

@@ -170,6 +170,8 @@ def put(table: dict[Any, Any], change: Change) -> None:
 def classify(job_id: str, job: Job | None, sets: Mapping[str, dict[str, None]]) -> None:
     """Keep the sets `owned`, `waiting` and `ended` in step with a changed job."""
     belongs = None if job is None else _set_of(job)
+    if belongs is not None and job_id in sets[belongs]:
+        return  # it is in one of them at most
     for name, members in sets.items():
         if name == belongs:
             members[job_id] = None
@@ -178,11 +180,9 @@ def classify(job_id: str, job: Job | None, sets: Mapping[str, dict[str, None]]) 
 
 
 def _set_of(job: Job) -> str | None:
-    if job.lease.status in rules.TERMINAL:
-        return "ended"
-    if job.lease.status is Status.ORPHANED:
-        return None
-    return "waiting" if job.lease.owner is None else "owned"
+    if job.lease.status in rules.ACTIVE:
+        return "waiting" if job.lease.owner is None else "owned"
+    return "ended" if job.lease.status in rules.TERMINAL else None
 
 
 def event_key(event: Event) -> EventKey:
@@ -593,17 +593,14 @@ def _expire(world: World, cmd: c.ExpireQueued, now: StoreMs) -> Decision[c.Outco
 
 def _suspects(world: World, cmd: c.Suspects, now: StoreMs) -> Decision[r.SuspectsPage]:
     held = len(world.owned) if cmd.counted else None
-    rows: list[r.Suspect] = []
-    for job_id in sorted(world.owned):
-        if cmd.after is not None and job_id <= cmd.after:
-            continue
-        job = world.jobs[job_id]
-        if not rules.is_suspect(job.lease, now):
-            continue
-        if len(rows) == cmd.limit:
-            return Decision(r.SuspectsPage(now, tuple(rows), more=True, held=held))
-        rows.append(_suspect(job))
-    return Decision(r.SuspectsPage(now, tuple(rows), more=False, held=held))
+    suspects = sorted(
+        job_id
+        for job_id in world.owned
+        if (cmd.after is None or job_id > cmd.after)
+        and rules.is_suspect(world.jobs[job_id].lease, now)
+    )
+    page = tuple(_suspect(world.jobs[job_id]) for job_id in suspects[: cmd.limit])
+    return Decision(r.SuspectsPage(now, page, more=len(suspects) > cmd.limit, held=held))
 
 
 def _suspect(job: Job) -> r.Suspect:

@@ -188,4 +188,4 @@ class Gateway(Instance):
                 self._finish(task, Status.FAILED)
 
     def _own_timers(self) -> Iterable[MonoMs | None]:
-        return (limiters.wake_at(self.limiter),)
+        return (limiters.wake_at(self.limiter),) if self.limiter.queue else ()

@@ -104,7 +104,7 @@ class Instance(Actor):
         self.store_at: StoreMs | None = None
         """The store time of the last beat's answer: all that it knows of that clock."""
         self._rerunnable: list[Task] = []
-        """Work that somebody else may run too, so that it has a local deadline."""
+        """Work in progress that somebody else may run too, so that it heeds a local deadline."""
         self._due: MonoMs | None = None
         """When there is something to do next."""
         self._timer: MonoMs | None = None
@@ -187,8 +187,9 @@ class Instance(Actor):
         """Does it work on and not beat?"""
         if self.heart_dead:
             return True
-        draining = self.heart.phase is Phase.DRAINING
-        return draining and not self.world.design.beats_while_draining
+        if self.world.design.beats_while_draining:
+            return False
+        return self.heart.phase is Phase.DRAINING
 
     def _tick_heart(self, now: MonoMs) -> None:
         before = self.heart
@@ -213,9 +214,10 @@ class Instance(Actor):
             if time is not None and (due is None or time < due):
                 due = time
         for task in self._rerunnable:
-            time = self._deadline(task)
-            if time is not None and (due is None or time < due):
-                due = time
+            if task.held is not None:
+                deadline = local_deadline(task.held, self.policy.local_margin_ms)
+                if due is None or deadline < due:
+                    due = deadline
         if due is not None and due <= now:
             due = MonoMs(now + 1)
         self._due = due
@@ -269,7 +271,7 @@ class Instance(Actor):
             self.world.sometimes(Mark.ANSWER_TOO_LATE)
             return
         phase, close = self.heart.phase, self.heart.pulse and self.heart.pulse.close_since
-        busy = any(answer.answer is r.Answer.BUSY for answer in reply.answers)
+        busy = r.Answer.BUSY in [answer.answer for answer in reply.answers]
         self.heart = hearts.answered(self.heart, number, now, reply.registered, busy)
         self.store_at = reply.at
         self.world.beat_accepted(self, sent_at, now)
@@ -449,7 +451,7 @@ class Instance(Actor):
         if sent_at > task.held.stamped_from and not reply.repeated:
             task.held = stamped(task.held, sent_at, self.terms.ttl_ms(task.transport))
         task.doing = Doing.WORKING
-        if task.requeue is RequeueRule.ALLOWED:
+        if task.requeue is RequeueRule.ALLOWED and self.world.design.heeds_deadlines:
             self._rerunnable.append(task)
         self.later(min(task.work_ms, 20_000), self._work, task, 20_000)
         self._set_timer(self.host.clock())
@@ -508,31 +510,25 @@ class Instance(Actor):
 
     def _stop_expired(self, now: MonoMs) -> None:
         """Work that somebody else may run stops at its local deadline. (L11)"""
+        margin = self.policy.local_margin_ms
         for task in tuple(self._rerunnable):
-            deadline = self._deadline(task)
-            if deadline is not None and now >= deadline:
+            if task.held is not None and now >= local_deadline(task.held, margin):
                 self.world.sometimes(Mark.STOPPED_IN_TIME)
                 self._finish(task, Status.FAILED)
-
-    def _deadline(self, task: Task) -> MonoMs | None:
-        if task.doing is not Doing.WORKING or task.held is None:
-            return None
-        if not self.world.design.heeds_deadlines:
-            return None
-        return local_deadline(task.held, self.policy.local_margin_ms)
 
     def _let_go(self, task: Task) -> None:
         """The hold has ended."""
         if self.tasks.get(task.job_id) is task:
             del self.tasks[task.job_id]
-        if task in self._rerunnable:
-            self._rerunnable.remove(task)
         task.held = None
         task.doing = Doing.FINISHING
         self._free_slot(task)
         self._leave_when_idle()
 
     def _free_slot(self, task: Task) -> None:
+        """Its work is over, or has never begun."""
+        if task in self._rerunnable:
+            self._rerunnable.remove(task)
         if task.process is not None:
             self.host.alive.pop(task.process.pid, None)
         self._slot_freed(task)

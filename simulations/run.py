@@ -16,7 +16,7 @@ from unswept.core import heart as hearts
 from unswept.core import replies as r
 from unswept.core.heart import Phase
 from unswept.core.job import Job, Transport
-from unswept.core.lease import Kind, RequeueRule, Status
+from unswept.core.lease import Kind, RequeueRule, Status, is_suspect
 from unswept.core.policy import Breaker, LeasePolicy
 from unswept.core.sweeper import window_ms
 from unswept.core.units import MonoMs, Ms
@@ -459,8 +459,8 @@ class Run:
         for before, after in step.rows:
             if after is None or before is None or after.lease.beats != before.lease.beats:
                 if after is not None:
-                    if before is not None and before.lease.deadline is not None:
-                        self._mark_revival(before, step)
+                    if before is not None and is_suspect(before.lease, step.now):
+                        self._mark_revival(step)
                     self._stamped[after.id] = self.timeline.now
                 elif before is not None:
                     self._stamped.pop(before.id, None)
@@ -479,9 +479,8 @@ class Run:
         if isinstance(step.command, c.Acknowledge) and isinstance(step.reply, r.Acknowledged):
             self._acknowledged(step.command)
 
-    def _mark_revival(self, before: Job, step: Step) -> None:
-        deadline = before.lease.deadline
-        if deadline is not None and deadline < step.now and isinstance(step.command, c.Heartbeat):
+    def _mark_revival(self, step: Step) -> None:
+        if isinstance(step.command, c.Heartbeat):
             self.sometimes(Mark.LEASE_REVIVED)
 
     def _mark_policy(self, event: Event) -> None:

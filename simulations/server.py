@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from typing import Any, Final
 
-from attrs import define, evolve
+from attrs import define, evolve, frozen
 
 from unswept.core import commands as c
 from unswept.core import replies as r
@@ -25,15 +25,29 @@ from unswept.spec.observations import Step
 _ELSEWHERE: Final = READS | {c.LeaseEvents, c.Acknowledge}
 """Commands that a lock on the lease table does not hold up."""
 
-Ambush = Callable[[c.Command[Any], Envelope], bool]
-"""Whoever lies in wait for a command, and who sent it."""
-_Plan = tuple[type, bool, bool]
+_Sort = tuple[type, bool, bool]
 """A step's command, whether it changed anything, and whether it moved a job to another status, made
 one or removed one: together they say which laws look at it."""
 
 
-def _plan_of(step: Step) -> _Plan:
-    return (type(step.command), bool(step.rows or step.events), _moves(step))
+@define
+class _Plan:
+    """The laws that look at one sort of steps, by id, and how many such steps they have judged."""
+
+    laws: tuple[tuple[str, Predicate], ...]
+    steps: int = 0
+
+
+@frozen
+class Ambush:
+    """A fault that lies in wait for a command of one kind, and is told of each just before its
+    execution."""
+
+    wanted: type
+    until: int
+    """After this true time it waits no longer."""
+    spring: Callable[[c.Command[Any], Envelope], bool]
+    """Called with the command and who sent it. True: it has struck, or waits no longer."""
 
 
 @define
@@ -80,8 +94,7 @@ class Server:
         self.commit: Callable[[Collection[str]], int] | None = None
         """A fault that says how long the commit takes of a command that wrote these jobs' rows."""
         self.ambushes: list[Ambush] = []
-        """Faults that lie in wait for a command, and are told of each just before its execution;
-        True: it has struck, or waits no longer."""
+        """Faults that lie in wait."""
         self._touched: list[str] = []
         """The jobs whose rows the command wrote that is being carried out."""
         self.checked: Counter[str] = Counter()
@@ -90,13 +103,12 @@ class Server:
         """Whoever writes down each step, before it is judged and made so."""
         self.commands = 0
         self._waiting: list[_Waiting] = []
-        self._plans: dict[_Plan, tuple[tuple[str, Predicate], ...]] = {}
-        self._judged: Counter[_Plan] = Counter()
+        self._plans: dict[_Sort, _Plan] = {}
 
     def receive(self, envelope: Envelope) -> None:
         """A command has arrived: execute it now, or when the locks that it needs are free."""
         if not self.down and self._can_do(envelope.command):
-            self._take(_Waiting(envelope, self._timeline.now + self._lock_timeout_ms))
+            self._take(envelope, self._timeline.now + self._lock_timeout_ms)
 
     def _can_do(self, command: c.Command[Any]) -> bool:
         """Does it succeed, as far as the state of the store and of its row goes?"""
@@ -111,22 +123,22 @@ class Server:
         waiting, self._waiting = self._waiting, []
         for entry in waiting:
             if entry.until >= self._timeline.now:
-                self._take(entry)
+                self._take(entry.envelope, entry.until)
 
-    def _take(self, entry: _Waiting) -> None:
-        if self._must_wait(entry.envelope):
+    def _take(self, envelope: Envelope, until: int) -> None:
+        if self._must_wait(envelope):
             now = self._timeline.now
             self._waiting = [waiting for waiting in self._waiting if waiting.until >= now]
-            self._waiting.append(entry)
+            self._waiting.append(_Waiting(envelope, until))
         else:
             outer, self._touched = self._touched, []
-            reply = self._execute_around_locks(entry.envelope)
+            reply = self._execute_around_locks(envelope)
             touched, self._touched = self._touched, outer
             takes = self.commit(touched) if self.commit is not None and touched else 0
             if takes:
-                self._timeline.after(takes, self._network.answer, entry.envelope, reply)
+                self._timeline.after(takes, self._network.answer, envelope, reply)
             else:
-                self._network.answer(entry.envelope, reply)
+                self._network.answer(envelope, reply)
 
     def sweep_waits(self) -> bool:
         """Does a sweep wait for a lock?"""
@@ -149,7 +161,13 @@ class Server:
     def _spring_ambushes(self, command: c.Command[Any], envelope: Envelope) -> None:
         # One that strikes may have another command executed; nobody lies in wait for that.
         waiting, self.ambushes = self.ambushes, []
-        left = [ambush for ambush in waiting if not ambush(command, envelope)]
+        kind, now = type(command), self._timeline.now
+        left = [
+            ambush
+            for ambush in waiting
+            if now <= ambush.until
+            and (kind is not ambush.wanted or not ambush.spring(command, envelope))
+        ]
         self.ambushes = [*left, *self.ambushes]
 
     def carry_out(
@@ -172,35 +190,42 @@ class Server:
 
     def judge(self, step: Step) -> None:
         """Let every law that this step can break look at it."""
-        self._judged[_plan_of(step)] += 1
-        for law_id, offence in self.verdicts(step):
+        plan = self._plan_of(step)
+        plan.steps += 1
+        for law_id, broken in plan.laws:
+            offence = broken(step)
             if offence is not None:
                 raise Violation(law_id, offence)
 
     def verdicts(self, step: Step) -> Iterator[tuple[str, str | None]]:
         """Each law that looks at this step, by its id, and how it was broken if it was."""
-        for law_id, broken in self._laws_on(_plan_of(step)):
+        for law_id, broken in self._plan_of(step).laws:
             yield law_id, broken(step)
 
-    def _laws_on(self, plan: _Plan) -> tuple[tuple[str, Predicate], ...]:
-        """The laws that look at such a step, by id."""
-        laws = self._plans.get(plan)
-        if laws is None:
-            laws = self._plans[plan] = tuple(
-                (law.id, law.broken)
-                for law in step_laws(plan[0])
-                if law.broken is not None
-                and law.id not in self._design.excused
-                and (plan[1] or not law.of_rows)
-                and (plan[2] or not law.of_moves)
-            )
-        return laws
+    def _plan_of(self, step: Step) -> _Plan:
+        sort = (type(step.command), bool(step.rows or step.events), _moves(step))
+        plan = self._plans.get(sort)
+        if plan is None:
+            plan = self._plans[sort] = _Plan(self._laws_on(*sort))
+        return plan
+
+    def _laws_on(
+        self, command: type, changes: bool, moves: bool
+    ) -> tuple[tuple[str, Predicate], ...]:
+        return tuple(
+            (law.id, law.broken)
+            for law in step_laws(command)
+            if law.broken is not None
+            and law.id not in self._design.excused
+            and (changes or not law.of_rows)
+            and (moves or not law.of_moves)
+        )
 
     def all_checked(self) -> Counter[str]:
         """How often each law has judged, steps included."""
         found = self.checked.copy()
-        for plan, steps in self._judged.items():
-            found.update({law_id: steps for law_id, _ in self._plans[plan]})
+        for plan in self._plans.values():
+            found.update({law_id: plan.steps for law_id, _ in plan.laws})
         return found
 
     def compare_all(self) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from heapq import heappop, heappush
-from typing import Any
+from typing import Any, Final
 
 from unswept.core.units import MonoMs, StoreMs
+
+_MILLION: Final = 1_000_000
 
 
 class Timeline:
@@ -52,20 +54,18 @@ class HostClock:
         """A clock at `offset_ms` at true time 0, that gains `drift_ppm` parts per million."""
         self._timeline = timeline
         self._offset_ms = offset_ms
-        self._drift_ppm = drift_ppm
+        self._rate = _MILLION + drift_ppm
+        """What it gains in a million of true milliseconds."""
 
     def __call__(self) -> MonoMs:
         """The boot time now."""
-        now = self._timeline.now  # what `at` does, for what is asked for more than all else
-        return MonoMs(self._offset_ms + now + now * self._drift_ppm // 1_000_000)
+        return MonoMs(self._offset_ms + self._timeline.now * self._rate // _MILLION)
 
     def at(self, true_ms: int) -> MonoMs:
         """The boot time at a true time."""
-        return MonoMs(self._offset_ms + true_ms + true_ms * self._drift_ppm // 1_000_000)
+        return MonoMs(self._offset_ms + true_ms * self._rate // _MILLION)
 
     def until(self, when: MonoMs) -> int:
         """True milliseconds from now until the clock shows at least `when`; 0 if it does."""
-        guess = (when - self._offset_ms) * 1_000_000 // (1_000_000 + self._drift_ppm) - 1
-        while self.at(guess) < when:
-            guess += 1
-        return max(0, guess - self._timeline.now)
+        true_ms = -((self._offset_ms - when) * _MILLION // self._rate)  # rounded up
+        return max(0, true_ms - self._timeline.now)

@@ -52,21 +52,20 @@ def _about(command: c.Command[Any]) -> str:
 def said(reply: Any) -> str:
     """A reply in a few words."""
     if isinstance(reply, r.Accepted):
-        done = "repeated" if reply.transition is None else reply.transition.value
-        return f"{done}, now {reply.standing.status.value} at epoch {reply.standing.epoch}"
+        done = "repeated" if reply.transition is None else reply.transition
+        return f"{done}, now {reply.standing.status} at epoch {reply.standing.epoch}"
     if isinstance(reply, r.Refused):
-        return f"refused, {reply.reason.value}"
+        return f"refused, {reply.reason}"
     if isinstance(reply, r.Beaten):
-        counts: dict[str, int] = {}
-        for answer in reply.answers:
-            name = answer.answer.value
-            counts[name] = counts.get(name, 0) + 1
-        return ", ".join([f"{n} {name}" for name, n in counts.items()]) or "nothing to renew"
+        counts: dict[r.Answer, int] = {}
+        for each in reply.answers:
+            counts[each.answer] = counts.get(each.answer, 0) + 1
+        return ", ".join([f"{n} {answer}" for answer, n in counts.items()]) or "nothing to renew"
     if isinstance(reply, r.SuspectsPage):
         return " ".join(f"{s.job_id}@{s.epoch}/{s.beats}" for s in reply.suspects) or "none"
     if isinstance(reply, r.Swept):
         return " ".join(
-            "swept" if a.refusal is None else f"refused, {a.refusal.value}" for a in reply.answers
+            "swept" if a.refusal is None else f"refused, {a.refusal}" for a in reply.answers
         )
     if isinstance(reply, r.Claimed):
         return " ".join(grant.standing.job_id for grant in reply.grants) or "nothing"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
+from typing import Any, Final
 
 from unswept.core.commands import Admit, Claim, Command, Heartbeat, Register, Start
 from unswept.core.job import Job, Terms
@@ -12,6 +12,8 @@ from unswept.core.replies import Refused
 from unswept.core.units import StoreMs
 from unswept.core.world import Decision, Table, World
 from unswept.spec.observations import Claimer, Stamp, Step
+
+_NOTHING_CLAIMED: Final = Claimer()
 
 
 class History:
@@ -31,14 +33,14 @@ class History:
         moved: dict[str, Job | None] = {}
         output = False
         used: list[str] = []
-        for change in decision.changes:
-            if change.table is Table.JOBS:
+        for table, key, row in decision.changes:
+            if table is Table.JOBS:
                 # A sweep may change a job twice: it is orphaned, and then what its policy says.
-                rows.append((moved.get(change.key, world.jobs.get(change.key)), change.row))
-                moved[change.key] = change.row
-            elif change.table is Table.IDS:
-                used.append(change.key)
-            elif change.table is Table.OUTPUT and change.row is not None:
+                rows.append((moved.get(key, world.jobs.get(key)), row))
+                moved[key] = row
+            elif table is Table.IDS:
+                used.append(key)
+            elif table is Table.OUTPUT and row is not None:
                 output = True
         return Step(
             now,
@@ -52,7 +54,7 @@ class History:
             self.used_ids(world),
             world.events,
             self.twin(world, command) if isinstance(command, Admit) else None,
-            self._claimer(command.owner) if isinstance(command, Claim) else Claimer(),
+            self._claimer(command.owner) if isinstance(command, Claim) else _NOTHING_CLAIMED,
             tuple(used),
         )
 
@@ -86,7 +88,7 @@ class History:
             self.stamps[after.id] = Stamp(after.lease.epoch, step.now, ttl_ms)
 
     def _claimer(self, instance: str) -> Claimer:
-        return self.claimers.get(instance, Claimer())
+        return self.claimers.get(instance, _NOTHING_CLAIMED)
 
     def _remember_claimer(self, command: Register | Claim, reply: Any) -> None:
         if isinstance(command, Register):

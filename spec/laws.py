@@ -120,6 +120,7 @@ def _l2(step: Step) -> str | None:
 
 
 _OWNER_COMMANDS: Final = (c.Start, c.Output, c.Complete, c.Release)
+_BY_EPOCH: Final = (c.Requeue, c.Settle, c.Delay)
 
 
 def _l3(step: Step) -> str | None:
@@ -129,8 +130,14 @@ def _l3(step: Step) -> str | None:
     cmd = step.command
     if isinstance(cmd, c.Heartbeat):
         return _l3_heartbeat(step, cmd)
-    if not isinstance(cmd, _OWNER_COMMANDS):
-        return None
+    if isinstance(cmd, _OWNER_COMMANDS):
+        return _l3_owner(step, cmd)
+    if isinstance(cmd, _BY_EPOCH):
+        return _l3_by_epoch(step, cmd)
+    return None
+
+
+def _l3_owner(step: Step, cmd: c.Start | c.Output | c.Complete | c.Release) -> str | None:
     strangers = [after.id for _, after in step.rows if after is not None and after.id != cmd.job_id]
     if strangers:
         return f"{type(cmd).__name__} of {cmd.job_id} changed {strangers[0]}"
@@ -159,11 +166,8 @@ def _l3_repeat(step: Step, cmd: Command[Any], job: Job) -> str | None:
     return None
 
 
-def _l3_by_epoch(step: Step) -> str | None:
+def _l3_by_epoch(step: Step, cmd: c.Requeue | c.Settle | c.Delay) -> str | None:
     """Whoever acts on what was seen acts on that epoch alone."""
-    cmd = step.command
-    if not isinstance(cmd, (c.Requeue, c.Settle, c.Delay)):
-        return None
     for before, _ in step.rows:
         if before is None or before.id != cmd.job_id or before.lease.epoch != cmd.epoch:
             return f"{type(cmd).__name__} of {cmd.job_id}, epoch {cmd.epoch} changed another hold"
@@ -189,7 +193,7 @@ _OUT_OF_ORPHANED: Final = (c.Complete, c.Requeue, c.Settle, c.RequestCancel, c.W
 
 def _l4(step: Step) -> str | None:
     for before, after in step.rows:
-        if before is None:
+        if before is None or before.lease.status in ACTIVE:
             continue
         if before.lease.status in TERMINAL and (after is not None or not step.is_eviction):
             return f"{before.id} was {before.lease.status} and was changed"
@@ -209,13 +213,15 @@ def _l4(step: Step) -> str | None:
 
 
 def _l4_never(step: Step) -> str | None:
+    cmd = step.command
+    if isinstance(cmd, c.Requeue) and cmd.force:
+        return None
+    lets_go = isinstance(cmd, (c.Release, c.Requeue))
     for before, after in step.rows:
-        if before is None or after is None or before.lease.requeue is not RequeueRule.NEVER:
+        if before is None or after is None:
             continue
-        cmd = step.command
-        back = after.lease.status is Status.QUEUED and after.lease.epoch > before.lease.epoch
-        forced = isinstance(cmd, c.Requeue) and cmd.force
-        if (back or isinstance(cmd, (c.Release, c.Requeue))) and not forced:
+        back = after.lease.epoch > before.lease.epoch and after.lease.status is Status.QUEUED
+        if (back or lets_go) and before.lease.requeue is RequeueRule.NEVER:
             return f"{after.id} may not be requeued, and was let go by {type(cmd).__name__}"
     return None
 
@@ -300,21 +306,20 @@ def _l6(step: Step) -> str | None:
 
 def _l7(step: Step) -> str | None:
     for before, after in step.rows:
-        if before is None or after is None:
+        if before is None or after is None or before.lease.cancel_requested_at is None:
             continue
         first, now = before.lease.cancel_requested_at, after.lease.cancel_requested_at
-        if first is not None and now != first:
+        if now != first:
             return f"the first cancel request of {after.id} was at {first}, the row says {now}"
-        started = before.lease.status is Status.QUEUED and after.lease.status is Status.RUNNING
-        if started and first is not None:
+        if before.lease.status is Status.QUEUED and after.lease.status is Status.RUNNING:
             return f"{after.id} was started under a cancel request"
-        back = after.lease.status is Status.QUEUED and after.lease.epoch > before.lease.epoch
-        if back and first is not None:
+        if after.lease.status is Status.QUEUED and after.lease.epoch > before.lease.epoch:
             return f"{after.id} went back to the queue under a cancel request"
     cmd = step.command
     if isinstance(cmd, c.RequestCancel):
         job = step.before(cmd.job_id)
-        if job is None and cmd.job_id not in {*step.used_ids, *step.newly_used}:
+        used = cmd.job_id in step.used_ids or cmd.job_id in step.newly_used
+        if job is None and not used:
             return f"the cancel request came before {cmd.job_id} and is not remembered"
         if job is not None and (
             job.lease.status is Status.ORPHANED
@@ -330,13 +335,17 @@ def _l7(step: Step) -> str | None:
     return None
 
 
+_BEARING: Final = (r.Answer.RENEWED, r.Answer.ORPHANED)
+
+
 def _l7_answers(step: Step) -> str | None:
     if not isinstance(step.reply, r.Beaten):
         return None
+    changed = {after.id: after for _, after in step.rows if after is not None}
     for answer in step.reply.answers:
-        if answer.answer not in (r.Answer.RENEWED, r.Answer.ORPHANED):
+        if answer.answer not in _BEARING:
             continue
-        job = step.after(answer.job_id)
+        job = changed.get(answer.job_id) or step.before(answer.job_id)
         if job is not None and answer.cancel_requested_at != job.lease.cancel_requested_at:
             return f"the answer for {job.id} does not bear its cancel request"
     return None
@@ -350,7 +359,7 @@ def _l8(step: Step) -> str | None:
         return "a heartbeat's answers are not one per hold, in their order"
     for answer in reply.answers:
         expected = _expected_answer(step.before(answer.job_id), cmd.instance, answer.epoch)
-        if answer.answer is not r.Answer.BUSY and answer.answer is not expected:
+        if answer.answer is not expected and answer.answer is not r.Answer.BUSY:
             return f"{answer.job_id} was answered {answer.answer}, but it is {expected}"
     renewed = {a.job_id: a.deadline for a in reply.answers if a.answer is r.Answer.RENEWED}
     for before, after in step.rows:
@@ -372,17 +381,19 @@ def _expected_answer(job: Job | None, instance: str, epoch: int) -> r.Answer:
         return r.Answer.ABSENT
     if (job.lease.owner, job.lease.epoch) != (instance, epoch):
         return r.Answer.FENCED
-    if job.lease.status in TERMINAL:
-        return r.Answer.TERMINAL
-    return r.Answer.ORPHANED if job.lease.status is Status.ORPHANED else r.Answer.RENEWED
+    if job.lease.status in ACTIVE:
+        return r.Answer.RENEWED
+    return r.Answer.TERMINAL if job.lease.status in TERMINAL else r.Answer.ORPHANED
 
 
 def _l9(step: Step) -> str | None:
     for before, after in step.rows:
-        if before is None or after is None or before.lease.epoch != after.lease.epoch:
+        if before is None or after is None:
             continue
         was, now = before.lease.delayed_at, after.lease.delayed_at
-        if was == now and not (was is not None and isinstance(step.command, c.Delay)):
+        if was == now and (was is None or not isinstance(step.command, c.Delay)):
+            continue
+        if before.lease.epoch != after.lease.epoch:
             continue
         if was is not None:
             return f"{after.id} was delayed twice in epoch {after.lease.epoch}"
@@ -656,7 +667,7 @@ LAWS: Final[tuple[Law, ...]] = (
         "Epochs never decrease; a write under another epoch or owner changes no job, output or "
         "deadline, and says so; a late result leaves one event.",
         Judges.STEP,
-        lambda step: _l3(step) or _l3_by_epoch(step),
+        _l3,
     ),
     Law(
         "L4",

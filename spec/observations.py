@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from attrs import frozen
 
@@ -16,8 +16,7 @@ from unswept.core.values import Event
 from unswept.core.world import EventKey
 
 
-@frozen
-class Stamp:
+class Stamp(NamedTuple):
     """The last accepted grant, start or renewal of a job: law L1's h and t."""
 
     epoch: int
@@ -35,8 +34,7 @@ class Claimer:
     """Its budget, as it registered last."""
 
 
-@frozen
-class Step:
+class Step(NamedTuple):
     """One command that a store executed, and what it changed."""
 
     now: StoreMs

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from unswept.core.commands import Command, Heartbeat, Suspects, Sweep
 from unswept.simulations.faults.fault import MINUTE, SECOND, Fault, expire_all, step_clock
+from unswept.simulations.server import Ambush
 
 if TYPE_CHECKING:
     from unswept.core.sweeper import Suspicion
@@ -52,11 +53,10 @@ class ClockEdge(Fault):
         deadline that it concerns."""
         wanted = Sweep if run.rng.random() < 0.7 else Suspects
         until = run.timeline.now + 10 * MINUTE
-        run.server.ambushes.append(lambda command, _: self._spring(run, command, wanted, until))
+        ambush = Ambush(wanted, until, lambda command, _: self._spring(run, command))
+        run.server.ambushes.append(ambush)
 
-    def _spring(self, run: Run, command: Command[Any], wanted: type, until: int) -> bool:
-        if not isinstance(command, wanted):
-            return run.timeline.now > until
+    def _spring(self, run: Run, command: Command[Any]) -> bool:
         world, now = run.server.pure.world, run.server.clock()
         concerned: list[str] = []
         if isinstance(command, Sweep):
@@ -88,19 +88,16 @@ class ClockRepeat(Fault):
         seen = suspicions[run.rng.choice(sorted(suspicions))]
         job = run.server.pure.world.jobs.get(seen.job_id)
         if job is not None and job.lease.deadline is not None:
-            deadline, end = int(job.lease.deadline), run.timeline.now + 3 * MINUTE
+            deadline, until = int(job.lease.deadline), run.timeline.now + 3 * MINUTE
             run.server.ambushes.append(
-                lambda command, _: self._spring(run, command, seen, deadline, end)
+                Ambush(Heartbeat, until, lambda beat, _: self._spring(run, beat, seen, deadline))
             )
 
-    def _spring(
-        self, run: Run, command: Command[Any], seen: Suspicion, deadline: int, end: int
-    ) -> bool:
+    def _spring(self, run: Run, command: Command[Any], seen: Suspicion, deadline: int) -> bool:
         job = run.server.pure.world.jobs.get(seen.job_id)
-        if run.timeline.now > end or job is None:
+        if job is None:
             return True
-        if not isinstance(command, Heartbeat):
-            return False
+        assert isinstance(command, Heartbeat)
         if all((h.job_id, h.epoch) != (seen.job_id, seen.epoch) for h in command.holds):
             return False
         stamps = run.server.clock() + command.terms.ttl_ms(job.transport)

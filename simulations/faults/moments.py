@@ -9,6 +9,7 @@ from unswept.core.records import changed
 from unswept.core.units import MonoMs
 from unswept.simulations.faults.fault import MINUTE, Fault
 from unswept.simulations.network import Envelope
+from unswept.simulations.server import Ambush
 
 if TYPE_CHECKING:
     from unswept.simulations.run import Run
@@ -44,13 +45,10 @@ class CrashAtStep(Fault):
     def strike(self, run: Run) -> None:
         """Lie in wait for a step of a kind that is drawn, so that the rare ones are met too."""
         wanted, until = run.rng.choice(_STEPS), run.timeline.now + _PATIENCE_MS
-        run.server.ambushes.append(lambda cmd, sent: self._spring(run, cmd, sent, wanted, until))
+        ambush = Ambush(wanted, until, lambda _, sent: self._spring(run, sent))
+        run.server.ambushes.append(ambush)
 
-    def _spring(
-        self, run: Run, command: c.Command[Any], envelope: Envelope, wanted: type, until: int
-    ) -> bool:
-        if not isinstance(command, wanted) or run.timeline.now > until:
-            return run.timeline.now > until
+    def _spring(self, run: Run, envelope: Envelope) -> bool:
         victim = next((i for i in run.living() if i.name == envelope.sender), None)
         if victim is None:
             return False
@@ -70,11 +68,10 @@ class CancelAtStep(Fault):
     def strike(self, run: Run) -> None:
         """Lie in wait for a step of a kind that is drawn, so that the rare ones are met too."""
         wanted, until = run.rng.choice(_STEPS), run.timeline.now + _PATIENCE_MS
-        run.server.ambushes.append(lambda cmd, _: self._spring(run, cmd, wanted, until))
+        ambush = Ambush(wanted, until, lambda command, _: self._spring(run, command))
+        run.server.ambushes.append(ambush)
 
-    def _spring(self, run: Run, command: c.Command[Any], wanted: type, until: int) -> bool:
-        if not isinstance(command, wanted) or run.timeline.now > until:
-            return run.timeline.now > until
+    def _spring(self, run: Run, command: c.Command[Any]) -> bool:
         jobs = _concerned(run, command)
         if not jobs:
             return False

@@ -385,7 +385,7 @@ def _dedup(lease: Lease, admitted_at: StoreMs, asked: Asked, window_ms: Ms, fres
     twin = changed(_job(lease, asked.now), admitted_at=admitted_at)
     world = evolve(_world(twin), keys={("p", "r"): DedupKey(ID, admitted_at)})
     command = _admit(OTHER, asked, fresh, window_ms)
-    return evolve(_step(world, command, asked.now), twin=twin)
+    return _step(world, command, asked.now)._replace(twin=twin)
 
 
 THEOREMS: Final = (

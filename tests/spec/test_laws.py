@@ -212,7 +212,7 @@ def both(scene: Scene, at: int, command: c.Command[Any], tamper: Tamper) -> Pair
 def ghost(scene: Scene, at: int, command: c.Command[Any], stamp: Stamp | None) -> Pair:
     """The same step under a ghost that says that the lease was stamped otherwise."""
     step = scene.step(at, command)
-    return step, evolve(step, stamps={} if stamp is None else {"j1": stamp})
+    return step, step._replace(stamps={} if stamp is None else {"j1": stamp})
 
 
 def l1_equal_is_alive() -> Pair:
@@ -666,7 +666,7 @@ def l14_too_early() -> Pair:
 
 def l14_forgotten() -> Pair:
     step = completed().step(1_051, evict())
-    return step, evolve(step, used_ids=())
+    return step, step._replace(used_ids=())
 
 
 WIDE: Final = admit("j9", key="k", window_ms=10_000)
@@ -778,7 +778,7 @@ def f1_beyond_its_budget() -> Pair:
 def f1_beyond_its_limit() -> Pair:
     scene = queue(max_held=None)
     two = scene.step(10, evolve(CLAIM, limit=2))
-    return scene.step(10, CLAIM), evolve(two, command=CLAIM)
+    return scene.step(10, CLAIM), two._replace(command=CLAIM)
 
 
 def f1_without_an_attempt() -> Pair:
