@@ -11,7 +11,9 @@ pytest and unittest both run the case. It drives the store in lockstep with `Mem
 store clock that jumps to the edges of deadlines, and back: first on a tour, every command in every
 situation of a job; then through drawn histories of many jobs. The rules:
 
-* every reply must equal the pure store's, and so must each job that was meant, as it then stands;
+* every reply must equal the pure store's, and so must each job that was meant, as it then stands
+  (on the tour, many jobs come to a situation in the same way: the first is looked at after every
+  step, the others once they are there);
 * the laws that one history can show are checked on what the store itself says: leases are
   well-formed, epochs and beats never decrease, the first cancel request stays (L7), a terminal job
   never changes until it is evicted (L4), and each change of status or epoch leaves exactly one

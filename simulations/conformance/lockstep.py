@@ -44,6 +44,19 @@ class Lockstep:
 
     def ask(self, command: c.Command[R]) -> R:
         """Ask both stores; their replies, and the jobs that are meant, must be equal."""
+        reply, job_ids = self._asked(command)
+        self.check_jobs(job_ids)
+        return reply
+
+    def retell(self, command: c.Command[Any]) -> None:
+        """Ask both stores what was checked before, as the same step in the life of another job:
+        here the replies must be equal, and the rest at the next check of all reads."""
+        self._asked(command)
+        # The next step is judged by what the pure store has, and nothing is asked for it.
+        self.jobs, self.events = dict(self.pure.world.jobs), dict(self.pure.world.events)
+
+    def _asked(self, command: c.Command[R]) -> tuple[R, list[str]]:
+        """The reply, and which jobs are meant."""
         now = self.clock.now
         near = [now - edge for edge in edges(command, self.pure.world)]
         self.asked.append((now, command))
@@ -52,8 +65,9 @@ class Lockstep:
         words += [name for ms, name in ((0, "at_the_edge"), (1, "past_the_edge")) if ms in near]
         self.coverage.update((type(command).__name__, word) for word in words)
         granted = reply.grants if isinstance(reply, r.Claimed) else ()
-        self.check_jobs([*named_jobs(command), *(grant.standing.job_id for grant in granted)])
-        return reply
+        job_ids = [*named_jobs(command), *(grant.standing.job_id for grant in granted)]
+        self.job_ids.update(dict.fromkeys(job_ids))
+        return reply, job_ids
 
     def _both(self, command: c.Command[R]) -> R:
         expected = self.pure.execute(command)
@@ -68,23 +82,30 @@ class Lockstep:
 
     def check_jobs(self, job_ids: Iterable[str]) -> None:
         """These jobs, and the events since the last check: equal in both stores, and lawful."""
-        self.job_ids.update(dict.fromkeys(job_ids))
+        events = self._read_events()
+        for job_id in job_ids:
+            before = self.jobs.get(job_id)
+            after = self._read_job(job_id)
+            fresh = [event for event in events if event.job_id == job_id]
+            for problem in broken_laws(before, after, fresh):
+                raise self._broken((before, after, fresh), problem)
+
+    def _read_events(self) -> Sequence[Event]:
+        """Those since the last time."""
         page = self._both(c.ReadEvents(after=len(self.events), limit=c.MAX_PAGE))
         for event in page.events:
             if event_key(event) in self.events:
                 raise self._broken(event, "L5: a second event under one (job, epoch, kind)")
             self.events[event_key(event)] = event
-        for job_id in job_ids:
-            found = self._both(c.Find(job_id))
-            after = found.job if isinstance(found, r.Found) else None
-            fresh = [event for event in page.events if event.job_id == job_id]
-            before = self.jobs.get(job_id)
-            for problem in broken_laws(before, after, fresh):
-                raise self._broken((before, after, fresh), problem)
-            if after is None:
-                self.jobs.pop(job_id, None)
-            else:
-                self.jobs[job_id] = after
+        return page.events
+
+    def _read_job(self, job_id: str) -> Job | None:
+        found = self._both(c.Find(job_id))
+        if isinstance(found, r.Found):
+            self.jobs[job_id] = found.job
+            return found.job
+        self.jobs.pop(job_id, None)
+        return None
 
     def check_reads(self) -> None:
         """All that can be read is equal in both stores."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count, islice
 from typing import Any, Final
 
@@ -198,12 +198,14 @@ def tour(make_store: MakeStore) -> Coverage:
 
 
 def _visit(pair: Lockstep, name: str) -> None:
-    """Every probe finds a job of its own in this situation; one that has an edge, three."""
+    """Every probe finds a job of its own in this situation; one that has an edge, three. How a job
+    gets there is checked step by step for the first."""
     for number in count():
         for late in (None, 0, 1):
             job_id = f"{name}/{number}/{late}"
             claim_no = 2 * len(pair.job_ids) + 1  # grows from life to life
-            _live(pair, situations(job_id, pair.clock.now, claim_no)[name])
+            life = situations(job_id, pair.clock.now, claim_no)[name]
+            _live(pair, life, pair.retell if number else pair.ask)
             job = pair.pure.world.jobs.get(job_id)
             asked = probes(job_id, job, pair.clock.now, claim_no + 1)
             command = next(islice(asked, number, None), None)
@@ -212,14 +214,14 @@ def _visit(pair: Lockstep, name: str) -> None:
             edge = max(edges(command, pair.pure.world), default=None)
             if late is not None and edge is not None:
                 pair.clock.now = StoreMs(edge + late)
-            _live(pair, (command, 1, command))
+            _live(pair, (command, 1, command), pair.ask)
             if edge is None:
                 break
 
 
-def _live(pair: Lockstep, life: Life) -> None:
+def _live(pair: Lockstep, life: Life, ask: Callable[[c.Command[Any]], object]) -> None:
     for step in life:
         if isinstance(step, int):
             pair.clock.now = StoreMs(pair.clock.now + step)
         else:
-            pair.ask(step)
+            ask(step)

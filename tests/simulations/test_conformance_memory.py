@@ -234,6 +234,18 @@ class LosesEvents(MemoryStore):
         super().apply(evolve(decision, events=kept))
 
 
+class LosesEventsOfLaterLives(MemoryStore):
+    """On the tour alone, of all jobs but the first that comes to a situation."""
+
+    def apply(self, decision: world.Decision[Any]) -> None:
+        kept = tuple(
+            event
+            for event in decision.events
+            if event.kind is not Kind.ORPHAN or "/" not in event.job_id or "/0/" in event.job_id
+        )
+        super().apply(evolve(decision, events=kept))
+
+
 class ForgetsIds(MemoryStore):
     def apply(self, decision: world.Decision[Any]) -> None:
         gone = tuple(
@@ -312,6 +324,7 @@ class RaisesWhereItShouldRefuse(MemoryStore):
 
 STORES = (
     LosesEvents,
+    LosesEventsOfLaterLives,
     ForgetsIds,
     WithdrawsWithoutATrace,
     RenewsAllThatIsOwned,

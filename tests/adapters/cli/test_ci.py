@@ -30,6 +30,8 @@ from unswept.simulations.run import Found, Settings
 from unswept.spec.laws import LAWS, Judges
 
 BROKEN = ("--store", "memory:", "--design", "single-observation", "--workers", "1")
+UNSHRUNK = (*BROKEN, "--no-shrink")
+"""Enough where a script is not looked at."""
 SHORT = ("--store", "memory:", "--hours", "0.05", "--workers", "1")
 OFFENCE = "j1 was swept, 100% live\nand <held>, by i2 \x00]]> | it"
 HELD = Report(Campaign(Settings(1), "memory:"), Totals(seeds=3))
@@ -169,7 +171,7 @@ def test_on_github_it_is_on_by_itself(tmp_path: Path) -> None:
     """Annotations come out, and the summary is added to what stands there."""
     summary = tmp_path / "summary.md"
     summary.write_text("before\n")
-    told = run("simulate", *BROKEN, GITHUB_ACTIONS="true", GITHUB_STEP_SUMMARY=str(summary))
+    told = run("simulate", *UNSHRUNK, GITHUB_ACTIONS="true", GITHUB_STEP_SUMMARY=str(summary))
     assert "\n::error title=unswept%3A L12" in told.output
     text = summary.read_text()
     assert text.startswith("before\n")
@@ -182,14 +184,14 @@ def test_elsewhere_it_is_off(words: tuple[str, ...], tmp_path: Path) -> None:
     """And can be turned off there."""
     actions = "true" if words else None
     summary = str(tmp_path / "s.md")
-    told = run("simulate", *BROKEN, *words, GITHUB_ACTIONS=actions, GITHUB_STEP_SUMMARY=summary)
+    told = run("simulate", *UNSHRUNK, *words, GITHUB_ACTIONS=actions, GITHUB_STEP_SUMMARY=summary)
     assert "::error" not in told.output
     assert not (tmp_path / "s.md").exists()
 
 
 def test_json_stays_one_object_beside_annotations() -> None:
     """They go to the other stream, which GitHub reads as well."""
-    told = run("simulate", *BROKEN, "--json", "--github")
+    told = run("simulate", *UNSHRUNK, "--json", "--github")
     assert json.loads(told.stdout)["exit_code"] == ExitCode.REFUTED
     assert "::error" in told.stderr
 

@@ -22,12 +22,11 @@ pytest.importorskip("sqlglot")
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """A copy of the library, to be imported from where it lies."""
+    """A copy of the library, to be imported from where it lies; what is compiled comes along, and
+    fits by its times unless a test edits the source."""
     for folder in FOLDERS:
         shutil.copytree(
-            ROOT / folder,
-            tmp_path / "unswept" / folder,
-            ignore=shutil.ignore_patterns("__pycache__", ".*"),
+            ROOT / folder, tmp_path / "unswept" / folder, ignore=shutil.ignore_patterns(".*")
         )
     return tmp_path
 

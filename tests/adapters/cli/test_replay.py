@@ -28,13 +28,14 @@ def run(*words: str) -> Result:
     return CliRunner(env={"COLUMNS": "200"}).invoke(app, list(words))
 
 
-@pytest.fixture
-def script(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The script of a store that forgets ids, as `simulate` keeps it."""
+    folder = tmp_path_factory.mktemp("forgetful")
     words = ("--design", "forgetful", "--store", "memory:", "--workers", "1")
-    result = run("simulate", *words, "--save", str(tmp_path))
+    result = run("simulate", *words, "--save", str(folder))
     assert result.exit_code == ExitCode.REFUTED
-    [path] = tmp_path.glob("*.script.jsonl")
+    [path] = folder.glob("*.script.jsonl")
     assert f"unswept replay {path}" in result.output.replace("\n", "")
     return path
 
