@@ -7,7 +7,7 @@ by request key, claims, and the events that a change leaves in the same step.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Reversible
 from enum import StrEnum
 from heapq import nsmallest
 from itertools import islice
@@ -826,11 +826,20 @@ def _read_output(
 
 def _read_events(world: World, cmd: c.ReadEvents, now: StoreMs) -> Decision[r.EventsPage]:
     after = min(cmd.after, len(world.events))
-    behind = enumerate(islice(world.events.values(), after, None), after + 1)
+    behind = enumerate(_events_behind(world, after), after + 1)
     kept = ((number, event) for number, event in behind if event.job_id not in world.forgotten)
     page = tuple(islice(kept, cmd.limit))
     next_after = page[-1][0] if page else cmd.after
     return Decision(r.EventsPage(now, tuple(event for _, event in page), next_after))
+
+
+def _events_behind(world: World, after: int) -> Iterable[Event]:
+    """The events after a place. Readers are seldom far from the newest: then it is found from the
+    end, so that what was written long ago costs nothing."""
+    events, left = world.events, len(world.events) - after
+    if left < after and isinstance(events, Reversible):
+        return [events[key] for key in islice(reversed(events), left)][::-1]
+    return islice(events.values(), after, None)
 
 
 def _count(world: World, cmd: c.Count, now: StoreMs) -> Decision[r.Counts]:

@@ -140,7 +140,7 @@ def test_two_sweepers_pass_at_the_same_moment() -> None:
     assert len(due) == 1
 
 
-@pytest.mark.parametrize("name", ["cancel-at-step", "crash-at-step"])
+@pytest.mark.parametrize("name", ["cancel-at-step", "clock-edge", "crash-at-step"])
 def test_a_fault_that_lies_in_wait_gives_up(name: str) -> None:
     """A step that never comes is not waited for for ever."""
     run = world(1, runners=0)
