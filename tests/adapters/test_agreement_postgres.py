@@ -57,6 +57,7 @@ def test_postgres_behaves_as_the_specification_says(postgres_url: str) -> None:
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_wrong_guard_fails_the_replay(name: str, postgres_url: str) -> None:
-    """SQL that differs from the rule by one comparison leaves a row that the traces do not have."""
+    """SQL that differs from the rule by one comparison leaves a row that the traces do not have.
+    (L1, L3)"""
     with broken_schema(name, postgres_url) as broken:
         assert disagreement(broken, TRACES) is not None

@@ -45,6 +45,6 @@ del TestAsyncPostgresStore.test_every_command_in_every_situation  # type: ignore
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_wrong_guard_is_caught(name: str, postgres_url: str) -> None:
     """A store whose SQL differs from the rule by one comparison fails the kit: its search, which
-    finds it in a tenth of the time. That the tour finds it as well is seen on SQLite."""
+    finds it in a tenth of the time. That the tour finds it as well is seen on SQLite. (L1, L3)"""
     with broken_schema(name, postgres_url) as broken, pytest.raises(NonconformanceError):
         search(broken.make_store, effort(25))
