@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import shlex
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -87,8 +88,7 @@ def rows(page: str) -> list[Row]:
 
 def _row(fault: str, command: str, seen: str, told: str) -> Row:
     _, name, *words = shlex.split(command)
-    group: Any = typer.main.get_command(app)
-    given = group.commands[name].make_context(name, list(words)).params
+    given = _commands()[name].make_context(name, list(words)).params
     assert given["store"] == "memory:", command
     settings = Settings(
         int(given["target"]),
@@ -109,6 +109,14 @@ def _row(fault: str, command: str, seen: str, told: str) -> Row:
         tuple(Mark(mark) for mark in re.findall(r"\*(.+?)\*", marks)),
         tuple(filter(None, told.split(", "))),
     )
+
+
+@cache
+def _commands() -> dict[str, Any]:
+    """Made once: it takes a moment, and every process of a test run reads the table."""
+    group: Any = typer.main.get_command(app)
+    commands: dict[str, Any] = group.commands
+    return commands
 
 
 def what_is_wrong(row: Row) -> str | None:

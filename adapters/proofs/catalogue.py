@@ -25,6 +25,7 @@ def databases() -> tuple[Database, ...]:
     )
 
 
+@cache
 def theorems() -> tuple[Theorem, ...]:
     """All of them; to read the SQL takes sqlglot."""
     return (

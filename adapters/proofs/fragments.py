@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from unswept.core.errors import MisuseError
@@ -29,8 +30,9 @@ _READ: Final = frozenset(
 """What a node may say besides its kind; anything more would be passed over."""
 
 
+@cache
 def parsed(sql: str, reads: str) -> Expression:
-    """The tree of one expression, as the database of that name reads it."""
+    """The tree of one expression, as the database of that name reads it; nobody changes it."""
     from sqlglot import parse_one
 
     tree: Any = parse_one(f"SELECT {sql}", read=reads)

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from unittest import mock
 
 import pytest
 
-from tests.adapters.postgres.shared_schema import SharedSchema
-from tests.adapters.test_conformance_sqlite import WRONG_GUARDS, queries_with
-from unswept.adapters.postgres import settings as settings_module
+from tests.adapters.postgres.shared_schema import BROKEN, SharedSchema, broken_schema
 from unswept.spec.agreement import itf
 from unswept.spec.agreement.judged import Judged
 from unswept.spec.agreement.replay import Clock, Disagreement, replay
@@ -58,16 +55,9 @@ def test_postgres_behaves_as_the_specification_says(postgres_url: str) -> None:
         schema.close()
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["L1: the sweep takes a deadline equal to now", "L3: complete drops the epoch"],
-)
+@pytest.mark.parametrize("name", BROKEN)
 def test_a_wrong_guard_fails_the_replay(name: str, postgres_url: str) -> None:
-    """SQL that differs from the rule by one comparison leaves a row that the traces do not have."""
-    fault = WRONG_GUARDS[name]
-    with mock.patch.object(settings_module, "Queries", lambda d: queries_with(fault, d)):
-        broken = SharedSchema(postgres_url)
-    try:
+    """SQL that differs from the rule by one comparison leaves a row that the traces do not have.
+    (L1, L3)"""
+    with broken_schema(name, postgres_url) as broken:
         assert disagreement(broken, TRACES) is not None
-    finally:
-        broken.close()

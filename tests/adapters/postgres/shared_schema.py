@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from typing import Final, TypeVar
+from unittest import mock
 
 import psycopg
 
+from tests.adapters.test_conformance_sqlite import WRONG_GUARDS, queries_with
 from unswept.adapters.postgres import AsyncPostgresStore, PostgresStore
+from unswept.adapters.postgres import settings as settings_module
 from unswept.adapters.postgres.simulated import GivenClockStore, SchemaStore
 from unswept.core.commands import Command
 from unswept.core.units import StoreMs
@@ -67,6 +71,23 @@ class SharedSchema:
     def close(self) -> None:
         """Takes the schema away."""
         self._store.close()
+
+
+BROKEN: Final = (
+    "L1: the sweep takes a deadline equal to now",
+    "L3: complete drops the epoch",
+)
+"""Some of `WRONG_GUARDS`: on SQLite all of them are planted, in the same statements."""
+
+
+@contextmanager
+def broken_schema(name: str, url: str) -> Iterator[SharedSchema]:
+    """Makes stores in whose SQL this wrong guard stands."""
+    fault = WRONG_GUARDS[name]
+    with mock.patch.object(settings_module, "Queries", lambda d: queries_with(fault, d)):
+        schema = SharedSchema(url)
+    with closing(schema):
+        yield schema
 
 
 class Lent:
