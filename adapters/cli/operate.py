@@ -15,7 +15,7 @@ from rich.table import Table
 from unswept.adapters.cli.db import AsJson, Schema, StoreUrl
 from unswept.adapters.cli.exit_codes import ExitCode
 from unswept.adapters.cli.replay_view import row_words
-from unswept.adapters.cli.stores import opened
+from unswept.adapters.cli.stores import asked, opened
 from unswept.core import commands as c
 from unswept.core import replies as r
 from unswept.core.lease import Status
@@ -37,8 +37,7 @@ def job(job_id: JobId, store: StoreUrl, schema: Schema = None, as_json: AsJson =
 
     Exit code: 0 it is there, 1 it is not, 2 usage, 3 the store cannot be asked.
     """
-    with opened(store, schema) as place:
-        found = place.execute(c.Find(job_id))
+    found = asked(store, schema, c.Find(job_id))
     _tell(job_id, found, found, as_json)
 
 
@@ -47,8 +46,7 @@ def jobs(store: StoreUrl, schema: Schema = None, as_json: AsJson = False) -> Non
 
     Exit code: 0, 2 usage, 3 the store cannot be asked.
     """
-    with opened(store, schema) as place:
-        found = place.execute(c.Count())
+    found = asked(store, schema, c.Count())
     if as_json:
         print(json.dumps(asdict(found), indent=2))
         return
@@ -65,8 +63,7 @@ def instances(store: StoreUrl, schema: Schema = None, as_json: AsJson = False) -
 
     Exit code: 0, 2 usage, 3 the store cannot be asked.
     """
-    with opened(store, schema) as place:
-        found = place.execute(c.ListInstances())
+    found = asked(store, schema, c.ListInstances())
     if as_json:
         rows = [asdict(instance) for instance in found.instances]
         print(json.dumps({"at": found.at, "instances": rows}, indent=2))

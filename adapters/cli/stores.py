@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from typing import TypeVar
 
 from unswept.adapters.cli.db import file_of
 from unswept.adapters.doctor.look import Look
 from unswept.adapters.doctor.sqlite_look import looked_into
 from unswept.adapters.sqlite import SqliteStore
 from unswept.adapters.urls import is_postgres, need_psycopg
-from unswept.core.commands import Store
+from unswept.core.commands import Command, Store
 from unswept.core.units import Ms
+
+R = TypeVar("R")
 
 
 @contextmanager
@@ -50,3 +53,10 @@ def looking(url: str, schema: str | None) -> AbstractContextManager[Look]:
 
         return looked_at(url, schema)
     return looked_into(file_of(url, schema))
+
+
+def asked(url: str, schema: str | None, question: Command[R]) -> R:
+    """The reply to a command that reads, of a store at the newest version that stays as it is."""
+    with looking(url, schema) as look:
+        look.version()
+        return look.execute(question)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +66,16 @@ class Operator:
 @pytest.fixture
 def operator(file: Path) -> Operator:
     return Operator(file)
+
+
+@pytest.mark.parametrize("words", [("job", "runs"), ("jobs",), ("instances",)], ids=lambda w: w[0])
+def test_a_look_leaves_the_file_as_it_is(words: tuple[str, ...], operator: Operator) -> None:
+    """Also one whose journal was set to another mode, which a store that is opened sets right."""
+    with closing(sqlite3.connect(operator.file)) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")
+    before = operator.file.read_bytes()
+    assert operator.run(*words).exit_code == ExitCode.HELD
+    assert operator.file.read_bytes() == before
 
 
 def test_a_job_is_told_as_it_stands(operator: Operator) -> None:
