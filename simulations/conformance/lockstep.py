@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any, Final
 
 from attrs import fields
@@ -23,6 +24,9 @@ from unswept.core.values import Event
 from unswept.core.world import EventKey, event_key
 from unswept.simulations.conformance.coverage import Coverage, edges, named_jobs, outcomes
 from unswept.simulations.conformance.stores import Clock, History, MakeStore, NonconformanceError, R
+
+_FEW: Final = 50
+"""More ids than a history has."""
 
 
 class Lockstep:
@@ -121,10 +125,17 @@ class Lockstep:
         for name in self.pure.world.consumers:
             self._both(c.ReadDeadLetters(name))
         self._both(c.LookOverdue(Ms(1), Ms(1), Ms(0)))
-        for after in (None, *self.job_ids):
-            self._both(c.Suspects(after, limit=10))
+        self._read_suspects()
         for number in range(0, len(self.events), 100):
             self._both(c.ReadEvents(number, 100))
+
+    def _read_suspects(self) -> None:
+        """Page by page; and behind each id, or behind some where there are many."""
+        page = self._both(c.Suspects(limit=10))
+        while page.more:
+            page = self._both(c.Suspects(page.suspects[-1].job_id, limit=10))
+        for after in islice(self.job_ids, 0, None, 1 + len(self.job_ids) // _FEW):
+            self._both(c.Suspects(after, limit=10))
 
     def close(self) -> None:
         """Close the store under test."""

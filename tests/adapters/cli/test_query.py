@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import re
-from contextlib import chdir
 from pathlib import Path
 
 import pytest
@@ -36,12 +35,11 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def broken(tmp_path_factory: pytest.TempPathFactory) -> str:
-    elsewhere = tmp_path_factory.mktemp("broken")  # the command keeps how the law was broken
-    words = ("--store", "memory:", "--design", "forgetful", "--workers", "1", "--trace", "traces")
-    with chdir(elsewhere):
-        simulated = run("simulate", *words)
+    folder = str(tmp_path_factory.mktemp("broken"))
+    words = ("--store", "memory:", "--design", "forgetful", "--workers", "1", "--no-shrink")
+    simulated = run("simulate", *words, "--trace", folder)
     assert simulated.exit_code == ExitCode.REFUTED, simulated.output
-    return str(elsewhere / "traces")
+    return folder
 
 
 def test_a_question_is_answered_as_a_table(sound: str) -> None:

@@ -29,12 +29,13 @@ def test_a_short_campaign_holds_and_says_so() -> None:
 
 def test_a_broken_design_ends_with_its_law_and_a_replay_that_ends_the_same() -> None:
     """Exit 1 with law, offence, last events, and a command that gives the very same report."""
-    result = run("--store", "memory:", "--design", "single-observation", "--workers", "1")
+    alone = ("--workers", "1", "--no-shrink")
+    result = run("--store", "memory:", "--design", "single-observation", *alone)
     assert result.exit_code == ExitCode.REFUTED
     assert "L12 was broken by seed" in result.output
     [replay] = [line for line in result.output.splitlines() if "unswept simulate --store" in line]
     words = shlex.split(replay)[2:]
-    again = run(*words, "--workers", "1")
+    again = run(*words, *alone)
     assert again.exit_code == ExitCode.REFUTED
     report = result.output[result.output.index("L12 was broken") : result.output.index("Faults")]
     assert report in again.output
@@ -43,7 +44,7 @@ def test_a_broken_design_ends_with_its_law_and_a_replay_that_ends_the_same() -> 
 def test_json_is_one_object_for_machines() -> None:
     """`--json` prints settings, counts, verdict and the replay of a violation, and nothing else."""
     words = ("--design", "blanket-sweep", "--store", "memory:", "--json", "--workers", "1")
-    result = CliRunner().invoke(app, ["simulate", *words])
+    result = CliRunner().invoke(app, ["simulate", *words, "--no-shrink"])
     found = json.loads(result.stdout)
     assert found["exit_code"] == result.exit_code == ExitCode.REFUTED
     assert found["violation"]["law"] in ("L1", "L2")
@@ -63,7 +64,7 @@ def test_coverage_that_is_required_is_owed_by_a_single_seed() -> None:
 def test_a_profile_is_asked_for_and_replayed_by_its_name() -> None:
     """What strikes is of the profile, and the replay says it."""
     words = ("--store", "memory:", "--seed", "1", "--faults", "calm", "--design", "two-step-claim")
-    result = run(*words)
+    result = run(*words, "--no-shrink")
     assert result.exit_code == ExitCode.REFUTED
     assert "--faults calm" in result.output
 
