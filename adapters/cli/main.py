@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any
 
@@ -32,12 +33,22 @@ from unswept.adapters.urls import without_password
 from unswept.core.errors import MisuseError, UnsweptError
 
 
-class _Discreet(TyperGroup):
-    """Typer quotes a word that it did not expect, and that may be a URL with a password."""
+class _Commands(TyperGroup):
+    """Typer quotes a word that it did not expect, and that may be a URL with a password; and where
+    nobody reads any more what is printed, it would end with 1, as if something were refuted."""
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
         try:
-            return super().invoke(ctx)
+            try:
+                return super().invoke(ctx)
+            finally:
+                sys.stdout.flush()
+        except BrokenPipeError:
+            # What is still to be written must not fail at the interpreter's end.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(ExitCode.UNDETERMINED) from None
+        except SystemExit:  # rich's way to say the same; a command raises `typer.Exit`
+            raise typer.Exit(ExitCode.UNDETERMINED) from None
         except Exception as error:
             if isinstance(said := getattr(error, "message", None), str):
                 error.message = without_password(said)  # type: ignore[attr-defined]
@@ -45,7 +56,7 @@ class _Discreet(TyperGroup):
 
 
 app = typer.Typer(
-    cls=_Discreet,
+    cls=_Commands,
     name="unswept",
     help="Durable job leases: no heartbeated job is ever swept.",
     no_args_is_help=True,
