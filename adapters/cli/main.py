@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
-from typing import Any
+from typing import Any, NoReturn
 
 import typer
 from rich.console import Console
@@ -99,18 +100,21 @@ def main() -> None:
     try:
         app()
     except MisuseError as error:
-        _say(error)
-        sys.exit(ExitCode.USAGE)
+        _end(error, ExitCode.USAGE)
     except UnsweptError as error:  # the outside world did it
-        _say(error)
-        sys.exit(ExitCode.UNDETERMINED)
+        _end(error, ExitCode.UNDETERMINED)
     except Exception:  # a harness that fails has found nothing out: exit 1 would say it had
         Console(stderr=True).print_exception()
         sys.exit(ExitCode.UNDETERMINED)
 
 
-def _say(error: UnsweptError) -> None:
-    """An error quotes what was asked for, and that may be a URL in a wrong place."""
+def _end(error: UnsweptError, code: ExitCode) -> NoReturn:
+    """An error quotes what was asked for, and that may be a URL in a wrong place. Who asked for one
+    JSON object gets one."""
     # Word by word: between the example of a URL and the URL that was given stands what to do.
     said = " ".join(without_password(word) for word in str(error).split(" "))
     Console(stderr=True).print(f"unswept: {said}", markup=False, soft_wrap=True)
+    if "--json" in sys.argv[1:]:
+        verdict = {"verdict": code.name.lower(), "exit_code": int(code), "why": said}
+        print(json.dumps(verdict, indent=2))
+    sys.exit(code)
