@@ -29,11 +29,12 @@ def without_password(text: str) -> str:
     """
 
     def only_user(found: re.Match[str]) -> str:
-        credentials = re.fullmatch(r"([^:@/?]+)(:[^:@/?]*)?@", found[0])
-        return "...@" if credentials is None else f"{credentials[1]}@"
+        credentials = re.fullmatch(r"([^:@/?]+)(:[^:@/?]*)?@", found[2])
+        return f"{found[1]}...@" if credentials is None else f"{found[1]}{credentials[1]}@"
 
     text = re.sub(r"(ssl)?password=[^&]*&?", "", text)
-    return re.sub(r"(?<=://).*@", only_user, text)
+    # Also where a slash was forgotten, or taken away with others as if the URL were a path.
+    return re.sub(r"(://|\bpostgres(?:ql)?:/?(?!/))(.*@)", only_user, text)
 
 
 @frozen

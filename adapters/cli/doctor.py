@@ -9,10 +9,10 @@ from typing import Final
 import typer
 from attrs import asdict
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from unswept.adapters.cli.check_config import Config
+from unswept.adapters.cli.common import rows_table
 from unswept.adapters.cli.db import AsJson, Schema, StoreUrl, file_of
 from unswept.adapters.cli.exit_codes import ExitCode
 from unswept.adapters.doctor.check import Finding, Verdict
@@ -56,7 +56,7 @@ def _examined(
 
 def _print(where: str, found: tuple[Finding, ...]) -> None:
     console = Console(markup=False, highlight=False)
-    table = Table("check", "verdict", "found", "expected", "what to do next")
+    table = rows_table("check", "verdict", "found", "expected", "what to do next")
     for each in found:
         verdict = Text(each.verdict.value, _COLOURS[each.verdict])
         table.add_row(each.check, verdict, *map(Text, (each.found, each.expected, each.advice)))

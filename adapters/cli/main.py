@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sys
-from typing import Any
+from typing import Any, NoReturn
 
 import typer
 from rich.console import Console
@@ -32,12 +34,22 @@ from unswept.adapters.urls import without_password
 from unswept.core.errors import MisuseError, UnsweptError
 
 
-class _Discreet(TyperGroup):
-    """Typer quotes a word that it did not expect, and that may be a URL with a password."""
+class _Commands(TyperGroup):
+    """Typer quotes a word that it did not expect, and that may be a URL with a password; and where
+    nobody reads any more what is printed, it would end with 1, as if something were refuted."""
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
         try:
-            return super().invoke(ctx)
+            try:
+                return super().invoke(ctx)
+            finally:
+                sys.stdout.flush()
+        except BrokenPipeError:
+            # What is still to be written must not fail at the interpreter's end.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(ExitCode.UNDETERMINED) from None
+        except SystemExit:  # rich's way to say the same; a command raises `typer.Exit`
+            raise typer.Exit(ExitCode.UNDETERMINED) from None
         except Exception as error:
             if isinstance(said := getattr(error, "message", None), str):
                 error.message = without_password(said)  # type: ignore[attr-defined]
@@ -45,7 +57,7 @@ class _Discreet(TyperGroup):
 
 
 app = typer.Typer(
-    cls=_Discreet,
+    cls=_Commands,
     name="unswept",
     help="Durable job leases: no heartbeated job is ever swept.",
     no_args_is_help=True,
@@ -88,18 +100,21 @@ def main() -> None:
     try:
         app()
     except MisuseError as error:
-        _say(error)
-        sys.exit(ExitCode.USAGE)
+        _end(error, ExitCode.USAGE)
     except UnsweptError as error:  # the outside world did it
-        _say(error)
-        sys.exit(ExitCode.UNDETERMINED)
+        _end(error, ExitCode.UNDETERMINED)
     except Exception:  # a harness that fails has found nothing out: exit 1 would say it had
         Console(stderr=True).print_exception()
         sys.exit(ExitCode.UNDETERMINED)
 
 
-def _say(error: UnsweptError) -> None:
-    """An error quotes what was asked for, and that may be a URL in a wrong place."""
+def _end(error: UnsweptError, code: ExitCode) -> NoReturn:
+    """An error quotes what was asked for, and that may be a URL in a wrong place. Who asked for one
+    JSON object gets one."""
     # Word by word: between the example of a URL and the URL that was given stands what to do.
     said = " ".join(without_password(word) for word in str(error).split(" "))
     Console(stderr=True).print(f"unswept: {said}", markup=False, soft_wrap=True)
+    if "--json" in sys.argv[1:]:
+        verdict = {"verdict": code.name.lower(), "exit_code": int(code), "why": said}
+        print(json.dumps(verdict, indent=2))
+    sys.exit(code)

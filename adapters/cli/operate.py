@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import typer
 from attrs import asdict
 from rich.console import Console
-from rich.table import Table
 
+from unswept.adapters.cli.common import rows_console, rows_table
 from unswept.adapters.cli.db import AsJson, Schema, StoreUrl
 from unswept.adapters.cli.exit_codes import ExitCode
 from unswept.adapters.cli.replay_view import row_words
@@ -50,12 +50,12 @@ def jobs(store: StoreUrl, schema: Schema = None, as_json: AsJson = False) -> Non
     if as_json:
         print(json.dumps(asdict(found), indent=2))
         return
-    table = Table("partition", "waiting", "the oldest for", "queued", "running", "orphaned")
+    table = rows_table("partition", "waiting", "the oldest for", "queued", "running", "orphaned")
     for row in found.partitions:
         oldest = "" if row.oldest_at is None else f"{(found.at - row.oldest_at) / 1000:.0f} s"
         counts = (row.waiting, oldest, row.queued, row.running, row.orphaned)
         table.add_row(row.partition or "(none)", *map(str, counts))
-    Console(markup=False, highlight=False).print(table)
+    rows_console().print(table)
 
 
 def instances(store: StoreUrl, schema: Schema = None, as_json: AsJson = False) -> None:
@@ -68,11 +68,11 @@ def instances(store: StoreUrl, schema: Schema = None, as_json: AsJson = False) -
         rows = [asdict(instance) for instance in found.instances]
         print(json.dumps({"at": found.at, "instances": rows}, indent=2))
         return
-    table = Table("instance", "role", "host", "pid", "registered", "seen")
+    table = rows_table("instance", "role", "host", "pid", "registered", "seen")
     for each in found.instances:
         ages = (f"{(found.at - at) / 1000:.0f} s ago" for at in (each.registered_at, each.seen_at))
         table.add_row(each.id, each.role, each.host, str(each.pid or ""), *ages)
-    Console(markup=False, highlight=False).print(table)
+    rows_console().print(table)
 
 
 def cancel(job_id: JobId, store: StoreUrl, schema: Schema = None, as_json: AsJson = False) -> None:

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 from attrs import asdict
 from rich.console import Console
-from rich.table import Table
 
+from unswept.adapters.cli.common import rows_console, rows_table
 from unswept.adapters.cli.db import AsJson, Schema, StoreUrl
 from unswept.adapters.cli.stores import looking
 from unswept.adapters.doctor.orphans import Orphan, read_orphans
@@ -42,11 +42,13 @@ def orphans(
 
 
 def _print(found: tuple[Orphan, ...], total: int, now: StoreMs) -> None:
-    console = Console(markup=False, highlight=False)
+    console = rows_console()
     if not found:
         console.print("No job is orphaned.")
         return
-    table = Table("job", "owner", "epoch", "orphaned", "last beat", "requeue", "attempts", "cause")
+    table = rows_table(
+        "job", "owner", "epoch", "orphaned", "last beat", "requeue", "attempts", "cause"
+    )
     for each in found:
         table.add_row(
             each.id,

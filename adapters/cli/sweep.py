@@ -11,10 +11,9 @@ from attrs import asdict
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress as Bar
-from rich.table import Table
 
 from unswept.adapters.cli.check_config import Config
-from unswept.adapters.cli.common import progress_bar
+from unswept.adapters.cli.common import progress_bar, rows_console, rows_table
 from unswept.adapters.cli.db import AsJson, Schema, StoreUrl
 from unswept.adapters.cli.exit_codes import ExitCode
 from unswept.adapters.cli.stores import looking, opened
@@ -136,9 +135,9 @@ def _tell_swept(swept: Swept, as_json: bool) -> None:
         verdict = {"verdict": code.name.lower(), "exit_code": int(code), "left": swept.left}
         print(json.dumps({**verdict, **asdict(swept)}, indent=2))
         raise typer.Exit(code)
-    console = Console(markup=False, highlight=False)
+    console = rows_console()
     if swept.fates:
-        table = Table("job", "came of it", "by", "stands as", "owner", "epoch")
+        table = rows_table("job", "came of it", "by", "stands as", "owner", "epoch")
         for each in swept.fates:
             table.add_row(*_fate_words(each))
         console.print(table)
@@ -181,11 +180,13 @@ def _tell_sighting(sighting: Sighting, policy: LeasePolicy, as_json: bool) -> No
         ]
         print(json.dumps({"at": sighting.at, "note": ONE_LOOK, "suspects": rows}, indent=2))
         return
-    console = Console(markup=False, highlight=False)
+    console = rows_console()
     if not sighting.suspects:
         console.print("There is no suspect.")
         return
-    table = Table("suspect", "owner", "epoch", "beats", "deadline past for", "window", "requeue")
+    table = rows_table(
+        "suspect", "owner", "epoch", "beats", "deadline past for", "window", "requeue"
+    )
     for each, window in zip(sighting.suspects, windows, strict=True):
         table.add_row(
             each.job_id,

@@ -6,10 +6,12 @@ import json
 import time
 
 import pytest
+from typer.testing import CliRunner
 
 from tests.adapters.cli.places import Place
 from tests.adapters.cli.usage import refusal
 from unswept.adapters.cli.exit_codes import ExitCode
+from unswept.adapters.cli.main import app
 from unswept.core import commands as c
 from unswept.core.job import OnOrphan, Terms
 from unswept.core.lease import RequeueRule
@@ -63,6 +65,21 @@ def test_a_list_that_is_cut_says_so(place: Place) -> None:
     assert "again" not in shown
     assert "1 more (--limit)" in shown
     assert "unswept requeue ID  " not in shown
+
+
+@pytest.mark.parametrize("columns", ["60", None])
+def test_an_id_is_never_cut(place: Place, columns: str | None) -> None:
+    """On a narrow terminal it goes on below; where nobody says how wide it is, it stands in one
+    line, for whoever looks for it there."""
+    with place.opened() as store:
+        store.execute(c.Admit("Q" * 120, "i1", TERMS))
+        time.sleep(0.03)
+        seen = CliRunner(env={"COLUMNS": columns}).invoke(app, ["sweep", "--dry-run", *place.words])
+        store.execute(c.Sweep("i2", (c.Target("Q" * 120, 1, 1, StoreMs(0)),)))
+    shown = CliRunner(env={"COLUMNS": columns}).invoke(app, ["orphans", *place.words])
+    for output in (seen.output, shown.output):
+        assert output.count("Q") == 120
+        assert ("Q" * 120 in output) == (columns is None)
 
 
 def test_what_is_decided_is_no_orphan_any_more(place: Place) -> None:

@@ -292,6 +292,8 @@ def test_a_fault_of_the_command_is_told_without(
         ("postgresql://user:a/b@host/db", "postgresql://...@host/db"),
         ("postgresql://h/db?password=a@b&user=u", "postgresql://h/db?user=u"),
         ("No such command 'postgresql://u:a b@h'.", "No such command 'postgresql://u@h'."),
+        ("postgresql:user:secret@host/db", "postgresql:user@host/db"),
+        ("sqlite:/tmp/postgres:/user:secret@host/db", "sqlite:/tmp/postgres:/user@host/db"),
         ("sqlite:jobs.db", "sqlite:jobs.db"),
     ],
 )
