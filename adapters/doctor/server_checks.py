@@ -61,8 +61,8 @@ def privileges(look: PostgresLook, policy: LeasePolicy) -> Answer:
         Verdict.WARN if missing else None,
         f"{len(missing)} missing: {', '.join(missing[:3])}" if missing else "all",
         "SELECT, INSERT, UPDATE, DELETE on all tables",
-        "Enough for a look; an instance under this role could not work. Grant them, or ask as the"
-        " role that the instances use.",
+        "An instance under this role could not work, and suspects, whose rows are locked to be"
+        " looked at, cannot be read. Grant them, or ask as the role that the instances use.",
     )
 
 

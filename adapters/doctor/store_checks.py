@@ -11,7 +11,7 @@ from unswept.adapters.doctor.look import Look
 from unswept.adapters.doctor.orphans import read_orphans
 from unswept.adapters.doctor.suspects import look_for_suspects
 from unswept.core import commands as c
-from unswept.core.errors import StoreError
+from unswept.core.errors import StoreError, StoreUnavailableError
 from unswept.core.outbox import Consumer
 from unswept.core.policy import Breaker, LeasePolicy
 from unswept.core.replies import Suspect
@@ -54,7 +54,7 @@ def write_lock(look: Look, policy: LeasePolicy) -> Answer:
     expected = f"within operation_timeout_ms ({most})"
     try:
         took = look.write_lock_ms(most)
-    except StoreError as error:
+    except StoreUnavailableError as error:
         return Answer(
             Verdict.BAD,
             str(error),
@@ -62,6 +62,9 @@ def write_lock(look: Look, policy: LeasePolicy) -> Answer:
             "Nobody can renew meanwhile. Find who keeps a transaction open: a backup, a shell, a"
             " CREATE INDEX, another program.",
         )
+    except StoreError as error:
+        advice = "Nobody who asks as this user can renew. Ask as the one that the instances use."
+        return Answer(Verdict.BAD, str(error), expected, advice)
     return judged(
         Verdict.WARN if took > most / 2 else None,
         f"had after {took:.1f} ms",

@@ -75,26 +75,36 @@ def _recorded(connection: sqlite3.Connection, path: str) -> list[int]:
 
 
 def check_tables(connection: sqlite3.Connection, found: int, path: str) -> None:
-    """Refuse a file in which tables of the version that it claims to have are missing."""
+    """Refuse a file in which tables, or columns of them, are missing that the version has which it
+    claims to be."""
     made = sqlite3.connect(":memory:", isolation_level=None)
     try:
         for migration in MIGRATIONS[:found]:
             for statement in migration.statements:
                 made.execute(statement)
-        missing = _tables(made) - _tables(connection)
+        missing = _names(made) - _names(connection)
     finally:
         made.close()
     if missing:
         raise NotAStoreError(
-            f"{path}: expected the tables of schema version {found}, found none named"
-            f" {', '.join(sorted(missing))}. It was left as it was; restore a backup, or name"
-            " another path"
+            f"{path}: expected what schema version {found} has, found no {_listed(missing)}. It was"
+            " left as it was; restore a backup, or name another path"
         )
 
 
-def _tables(connection: sqlite3.Connection) -> set[str]:
-    rows = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-    return {name for (name,) in rows if name.startswith(PREFIX)}
+def _names(connection: sqlite3.Connection) -> set[str]:
+    """Of all our tables, as `table`, and of their columns, as `table.column`."""
+    rows = connection.execute(
+        "SELECT t.name, c.name FROM sqlite_master AS t, pragma_table_info(t.name) AS c"
+        " WHERE t.type = 'table' AND substr(t.name, 1, ?) = ?",
+        (len(PREFIX), PREFIX),
+    ).fetchall()
+    return {name for table, column in rows for name in (table, f"{table}.{column}")}
+
+
+def _listed(names: set[str]) -> str:
+    """For a message: not the columns of a table that is named itself."""
+    return ", ".join(sorted(name for name in names if name.partition(".")[0] not in names - {name}))
 
 
 _ADVICE: Final = Advice("path", "open the store with migrate=True")

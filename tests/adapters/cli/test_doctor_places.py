@@ -255,6 +255,9 @@ def test_a_role_that_may_only_read_is_told(server_place: Place, doctors_config: 
         assert doctor.found("writes") == "read-only"
         assert "DELETE on consumers" in doctor.found("privileges")
         assert found["suspects"] == "bad"
+        assert "suspects" in doctor.rows["privileges"]["advice"]
+        assert found["write lock"] == "bad"
+        assert "transaction" not in doctor.rows["write lock"]["advice"]  # nobody holds anything
         assert "jobs" not in found
 
 

@@ -235,6 +235,30 @@ def test_a_newer_version_is_refused(tmp_path: Path) -> None:
             SqliteStore(path, migrate=migrate)
 
 
+@pytest.mark.parametrize(
+    ("statements", "said"),
+    [
+        (("DROP TABLE unswept_results",), "found no unswept_results. It"),
+        (
+            (
+                "DROP INDEX unswept_instances_here",
+                "ALTER TABLE unswept_instances DROP COLUMN gone_at",
+            ),
+            r"found no unswept_instances\.gone_at. It",
+        ),
+    ],
+    ids=["a table", "a column"],
+)
+def test_what_is_missing_is_named(tmp_path: Path, statements: tuple[str, ...], said: str) -> None:
+    """Else each command that needs it would fail, and all others would not."""
+    path = tmp_path / "jobs.db"
+    SqliteStore(path).close()
+    make(path, *statements)
+    for migrate in (True, False):
+        with unchanged(path), pytest.raises(NotAStoreError, match=said):
+            SqliteStore(path, migrate=migrate)
+
+
 def test_strangers_tables_with_our_names_are_refused(tmp_path: Path) -> None:
     """They were made by no migration, so nothing is known of them."""
     path = tmp_path / "jobs.db"
