@@ -70,8 +70,15 @@ def judged() -> Callable[[c.Command[Any]], object]:
 def test_laws_cost_less_than_the_commands_they_judge(benchmark: BenchmarkFixture) -> None:
     """With every law judged, the pure store keeps at least a third of its commands per second."""
     commands = lives()
-    bare = max(rate(MemoryStore(lambda: StoreMs(1_000)).execute, commands) for _ in range(3))
-    found = benchmark.pedantic(lambda: rate(judged(), commands), rounds=3)  # type: ignore[no-untyped-call]
+    bares: list[float] = []
+    founds: list[float] = []
+
+    def both() -> None:
+        bares.append(rate(MemoryStore(lambda: StoreMs(1_000)).execute, commands))
+        founds.append(rate(judged(), commands))
+
+    benchmark.pedantic(both, rounds=5)  # type: ignore[no-untyped-call]
+    bare, found = max(bares), max(founds)
     benchmark.extra_info["pure store, commands/s"] = round(bare)
     benchmark.extra_info["with every law, commands/s"] = round(found)
     print(f"\npure store {bare:,.0f}/s, with every law {found:,.0f}/s, ratio {found / bare:.2f}")
