@@ -54,7 +54,7 @@ def audit(
     found = _judged(place, schema, limit, export)
     broken = any(verdict.count for verdict in found.verdicts)
     code = ExitCode.REFUTED if broken else ExitCode.HELD
-    result = {"verdict": code.name.lower(), "exit_code": int(code), **asdict(found)}
+    result = {**code.verdict, **asdict(found)}
     keeper.keep(result)
     if as_json:
         print(json.dumps(result, indent=2))

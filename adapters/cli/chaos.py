@@ -107,8 +107,7 @@ def _print(console: Console, settings: Settings, report: Report, code: ExitCode)
 
 def _as_json(settings: Settings, report: Report, code: ExitCode) -> dict[str, Any]:
     return {
-        "verdict": code.name.lower(),
-        "exit_code": int(code),
+        **code.verdict,
         "store": report.place,
         "minutes": settings.minutes,
         "instances": settings.instances,

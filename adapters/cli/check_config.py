@@ -72,4 +72,4 @@ def _as_json(settings: Settings) -> dict[str, Any]:
 
 
 def _print_json(code: ExitCode, found: dict[str, Any]) -> None:
-    print(json.dumps({"verdict": code.name.lower(), "exit_code": int(code), **found}, indent=2))
+    print(json.dumps({**code.verdict, **found}, indent=2))

@@ -120,7 +120,7 @@ _OUT_OF_REACH = (StoreUnavailableError, OutcomeUnknownError, StoreFullError)
 
 
 def _print_json(place: _Place, code: ExitCode, found: dict[str, Any]) -> None:
-    verdict = {"verdict": code.name.lower(), "exit_code": int(code), "store": place.name}
+    verdict = {**code.verdict, "store": place.name}
     print(json.dumps({**verdict, **found}, indent=2))
 
 

@@ -37,7 +37,7 @@ def doctor(
     bad = any(finding.verdict is Verdict.BAD for finding in found)
     code = ExitCode.REFUTED if bad else ExitCode.HELD
     if as_json:
-        verdict = {"verdict": code.name.lower(), "exit_code": int(code), "store": where}
+        verdict = {**code.verdict, "store": where}
         print(json.dumps({**verdict, "findings": [asdict(each) for each in found]}, indent=2))
     else:
         _print(where, found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Any
 
 
 class ExitCode(IntEnum):
@@ -20,3 +21,8 @@ class ExitCode(IntEnum):
     """Nothing was broken, but something was not put to the test."""
     NOT_DETERMINISTIC = 5
     """The same seed gave two different runs."""
+
+    @property
+    def verdict(self) -> dict[str, Any]:
+        """How every object of `--json` that judges something begins."""
+        return {"verdict": self.name.lower(), "exit_code": int(self)}

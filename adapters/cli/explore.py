@@ -283,8 +283,7 @@ def _as_json(
     code: ExitCode,
 ) -> dict[str, Any]:
     return {
-        "verdict": code.name.lower(),
-        "exit_code": int(code),
+        **code.verdict,
         "design": design,
         "searches": [
             {

@@ -103,8 +103,7 @@ def _window(ticks: int, found: Search) -> str:
 
 def _windows_as_json(done: list[Bracket], code: ExitCode) -> dict[str, Any]:
     return {
-        "verdict": code.name.lower(),
-        "exit_code": int(code),
+        **code.verdict,
         "windows": [
             {
                 "owner_retry": found.case.row.retry,

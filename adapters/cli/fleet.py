@@ -77,8 +77,7 @@ def _print(console: Console, settings: Settings, report: Report, code: ExitCode)
 
 def _as_json(settings: Settings, report: Report, code: ExitCode) -> dict[str, Any]:
     return {
-        "verdict": code.name.lower(),
-        "exit_code": int(code),
+        **code.verdict,
         "store": report.place,
         "runners": settings.runners,
         "jobs": settings.jobs,

@@ -115,6 +115,6 @@ def _end(error: UnsweptError, code: ExitCode) -> NoReturn:
     said = " ".join(without_password(word) for word in str(error).split(" "))
     Console(stderr=True).print(f"unswept: {said}", markup=False, soft_wrap=True)
     if "--json" in sys.argv[1:]:
-        verdict = {"verdict": code.name.lower(), "exit_code": int(code), "why": said}
+        verdict = {**code.verdict, "why": said}
         print(json.dumps(verdict, indent=2))
     sys.exit(code)

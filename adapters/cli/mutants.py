@@ -130,8 +130,7 @@ def _replay(settings: Settings) -> str:
 
 def _as_json(found: list[Exhibit], seeds: int, code: ExitCode) -> dict[str, Any]:
     return {
-        "verdict": code.name.lower(),
-        "exit_code": int(code),
+        **code.verdict,
         "seeds": seeds,
         "survivors": _survivors(found),
         "designs": [_exhibit_as_json(exhibit) for exhibit in found],

@@ -69,7 +69,7 @@ def _refuse_without_tools(as_json: bool) -> None:
     said = f"nothing was proved: {' and '.join(lacking)} not installed; the extra `prove` has both"
     if as_json:
         code = ExitCode.UNDETERMINED
-        print(json.dumps({"verdict": code.name.lower(), "exit_code": int(code), "why": said}))
+        print(json.dumps({**code.verdict, "why": said}))
     else:
         Console(stderr=True).print(f"unswept: {said}", markup=False, soft_wrap=True)
     raise typer.Exit(ExitCode.UNDETERMINED)
@@ -176,8 +176,7 @@ def _as_json(
     chosen: dict[str, Theorem], found: dict[str, Finding], code: ExitCode
 ) -> dict[str, Any]:
     return {
-        "verdict": code.name.lower(),
-        "exit_code": int(code),
+        **code.verdict,
         "proved": sum(finding.verdict is Verdict.PROVED for finding in found.values()),
         "theorems": [
             {"name": name, "law": each.law, "claim": each.says, **asdict(found[name])}
@@ -262,8 +261,7 @@ def _twins_as_json(
     chosen: dict[str, Theorem], found: dict[str, Shown], code: ExitCode
 ) -> dict[str, Any]:
     return {
-        "verdict": code.name.lower(),
-        "exit_code": int(code),
+        **code.verdict,
         "theorems": [
             {"name": name, "law": each.law, "twin": str(each.twin), **_shown_as_json(found[name])}
             for name, each in chosen.items()

@@ -118,8 +118,7 @@ def _print(console: Console, outcome: Outcome, whole: bool) -> None:
 
 def _as_json(done: list[Outcome], store: str, code: ExitCode) -> dict[str, Any]:
     return {
-        "verdict": code.name.lower(),
-        "exit_code": int(code),
+        **code.verdict,
         "store": store,
         "scenarios": [
             {

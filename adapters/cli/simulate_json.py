@@ -27,8 +27,7 @@ def as_json_object(report: Report) -> dict[str, Any]:
     if report.replay is not None:
         found["replay"] = report.replay
     return {
-        "verdict": report.code.name.lower(),
-        "exit_code": int(report.code),
+        **report.code.verdict,
         "store": campaign.store,
         "settings": {**asdict(campaign.settings), "seed": campaign.seed},
         "seeds_asked": len(campaign.all_seeds()),

@@ -17,16 +17,14 @@ from unswept.adapters.cli.common import progress_bar, rows_console, rows_table
 from unswept.adapters.cli.db import AsJson, Schema, StoreUrl
 from unswept.adapters.cli.exit_codes import ExitCode
 from unswept.adapters.cli.stores import looking, opened
-from unswept.adapters.doctor.suspects import Sighting, look_for_suspects
+from unswept.adapters.doctor.suspects import Sighting, look_for_suspects, window_of
 from unswept.adapters.gateway.config import load
-from unswept.adapters.gateway.signals import SIGNALS
+from unswept.adapters.gateway.signals import signals
 from unswept.adapters.gateway.sweeping import Fate, Outcome, Progress, SweepingInstance, Swept
 from unswept.core.commands import Store
 from unswept.core.errors import MisuseError
 from unswept.core.heart import Phase
 from unswept.core.policy import LeasePolicy
-from unswept.core.replies import Suspect
-from unswept.core.sweeper import window_ms
 from unswept.core.units import Ms
 
 MAX_SECONDS: Final = 1_000_000
@@ -84,15 +82,8 @@ def sweep(
 
 
 async def _run(store: Store, policy: LeasePolicy, limit_ms: Ms | None, shown: _Shown) -> Swept:
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in SIGNALS:
-        loop.add_signal_handler(number, stop.set)
-    try:
+    with signals() as stop:
         return await SweepingInstance(store, policy).run(stop, limit_ms, shown)
-    finally:
-        for number in SIGNALS:
-            loop.remove_signal_handler(number)
 
 
 class _Shown:
@@ -132,7 +123,7 @@ def _tell_swept(swept: Swept, as_json: bool) -> None:
     decided = swept.looked and not swept.left
     code = ExitCode.HELD if decided else ExitCode.UNDETERMINED
     if as_json:
-        verdict = {"verdict": code.name.lower(), "exit_code": int(code), "left": swept.left}
+        verdict = {**code.verdict, "left": swept.left}
         print(json.dumps({**verdict, **asdict(swept)}, indent=2))
         raise typer.Exit(code)
     console = rows_console()
@@ -172,7 +163,7 @@ def _summary(swept: Swept) -> str:
 
 
 def _tell_sighting(sighting: Sighting, policy: LeasePolicy, as_json: bool) -> None:
-    windows = [_window_ms(each, policy) for each in sighting.suspects]
+    windows = [window_of(each, policy) for each in sighting.suspects]
     if as_json:
         rows = [
             {**asdict(each), "window_ms": window}
@@ -199,7 +190,3 @@ def _tell_sighting(sighting: Sighting, policy: LeasePolicy, as_json: bool) -> No
         )
     console.print(table)
     console.print(ONE_LOOK, soft_wrap=True)
-
-
-def _window_ms(suspect: Suspect, policy: LeasePolicy) -> Ms:
-    return window_ms(policy.confirm_after_ms, suspect.confirm_ms, suspect.requeue, suspect.ttl_ms)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from attrs import frozen
+from attrs import field, frozen
+from attrs.converters import optional
 
 from unswept.adapters.doctor.look import Look
 from unswept.core.job import OnOrphan
@@ -32,44 +33,16 @@ class Orphan:
     orphaned_at: StoreMs
     beat_at: StoreMs | None
     """The owner's last accepted grant, start or renewal."""
-    requeue: RequeueRule
-    on_orphan: OnOrphan
+    requeue: RequeueRule = field(converter=RequeueRule)
+    on_orphan: OnOrphan = field(converter=OnOrphan)
     attempts: int
     max_attempts: int | None
     cancel_requested_at: StoreMs | None
-    cause: Cause | None
+    cause: Cause | None = field(converter=optional(Cause))
     """Why the sweep changed it; None where its event is gone."""
 
 
 def read_orphans(look: Look, limit: int) -> tuple[Orphan, ...]:
     """Those that have waited longest, at most so many."""
     rows = look.rows(f"{_SELECT} LIMIT {limit}")
-    return tuple(_orphan(*row) for row in rows)
-
-
-def _orphan(
-    job_id: str,
-    owner: str,
-    epoch: int,
-    orphaned_at: StoreMs,
-    beat_at: StoreMs | None,
-    requeue: str,
-    on_orphan: str,
-    attempts: int,
-    max_attempts: int | None,
-    cancel_requested_at: StoreMs | None,
-    cause: str | None,
-) -> Orphan:
-    return Orphan(
-        job_id,
-        owner,
-        epoch,
-        orphaned_at,
-        beat_at,
-        RequeueRule(requeue),
-        OnOrphan(on_orphan),
-        attempts,
-        max_attempts,
-        cancel_requested_at,
-        None if cause is None else Cause(cause),
-    )
+    return tuple(Orphan(*row) for row in rows)

@@ -9,13 +9,12 @@ from typing import Final
 from unswept.adapters.doctor.check import Answer, Check, Verdict, judged, ok
 from unswept.adapters.doctor.look import Look
 from unswept.adapters.doctor.orphans import read_orphans
-from unswept.adapters.doctor.suspects import look_for_suspects
+from unswept.adapters.doctor.suspects import look_for_suspects, window_of
 from unswept.core import commands as c
 from unswept.core.errors import StoreError, StoreUnavailableError
 from unswept.core.outbox import Consumer
 from unswept.core.policy import Breaker, LeasePolicy
 from unswept.core.replies import Suspect
-from unswept.core.sweeper import window_ms
 from unswept.core.units import StoreMs
 
 _TRIPS: Final = 5
@@ -208,8 +207,8 @@ CHECKS: Final[Sequence[Check[Look]]] = (
 
 def _most(suspect: Suspect, policy: LeasePolicy) -> int:
     """How long after its deadline it may stand, if some other instance is steady. (L13)"""
-    window = window_ms(policy.confirm_after_ms, suspect.confirm_ms, suspect.requeue, suspect.ttl_ms)
     deferred = policy.breaker_max_ms if policy.breaker is Breaker.DEFER else 0
+    window = window_of(suspect, policy)
     return policy.sweep_interval_ms + window + 2 * policy.operation_timeout_ms + deferred
 
 

@@ -6,8 +6,10 @@ from attrs import frozen
 
 from unswept.adapters.doctor.look import Look
 from unswept.core.commands import Suspects
+from unswept.core.policy import LeasePolicy
 from unswept.core.replies import Suspect
-from unswept.core.units import StoreMs
+from unswept.core.sweeper import window_ms
+from unswept.core.units import Ms, StoreMs
 
 
 @frozen
@@ -27,3 +29,8 @@ def look_for_suspects(look: Look) -> Sighting:
         found += page.suspects
         if not page.more:
             return Sighting(page.at, tuple(found))
+
+
+def window_of(suspect: Suspect, policy: LeasePolicy) -> Ms:
+    """How long a sweeper of this policy suspects it before it sweeps."""
+    return window_ms(policy.confirm_after_ms, suspect.confirm_ms, suspect.requeue, suspect.ttl_ms)

@@ -71,8 +71,9 @@ def deregister(q: Queries, cmd: c.Deregister) -> Script[r.Deregistered]:
     """Takes the instance for gone; jobs and leases stay."""
     rows = yield Timed(q.lock_instance, {"id": cmd.instance})
     now = yield from read_clock()
-    for statement in (q.drop_instance, q.part_from_instance) if rows else ():
-        yield Tell(statement, [{"id": cmd.instance, "now": now}])
+    if rows:
+        for statement in (q.drop_instance, q.part_from_instance):
+            yield Tell(statement, [{"id": cmd.instance, "now": now}])
     return r.Deregistered(now)
 
 
