@@ -21,14 +21,14 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = ROOT / "docs" / "reference"
 
 
-def on_config(config: Any) -> Any:
-    """MkDocs' hook: `core/` is read as `unswept.core`, which is no folder of the tree."""
+def on_startup(**_: Any) -> None:
+    """MkDocs' hook: `core/` is read as `unswept.core`, which is no folder of the tree. On a fresh
+    checkout too: what reads it looks, when it is configured, whether the folder is there."""
     links = ROOT / "build" / "types" / "unswept"
     links.mkdir(parents=True, exist_ok=True)
     for name in ("core", "spec", "simulations", "adapters"):
         with suppress(FileExistsError):
             (links / name).symlink_to(Path("../../..") / name)
-    return config
 
 
 # The laws -----------------------------------------------------------------------------------------
