@@ -96,7 +96,7 @@ def directives() -> Iterator[tuple[Path, Asked]]:
 
 @cache
 def tree() -> Any:
-    hook().on_config(None)
+    hook().on_startup()
     loader = griffe.GriffeLoader(search_paths=[str(ROOT / "build/types")])
     read = loader.load("unswept", submodules=True)
     loader.resolve_aliases(external=False)
