@@ -4,28 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from random import Random
 from typing import Any, Final
 
 from hypothesis import settings
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
+from hypothesis.stateful import run_state_machine_as_test
 from pytest_benchmark.fixture import BenchmarkFixture
 
+from tests.benchmarks.stateful import POLICY, TERMS, Stateful, judged
 from unswept.core import commands as c
 from unswept.core.lease import Status
 from unswept.core.memory import MemoryStore
-from unswept.core.policy import LeasePolicy
-from unswept.core.units import MonoMs, StoreMs
+from unswept.core.units import StoreMs
 from unswept.core.values import Chunk, Stream
 from unswept.simulations.campaign import run_seed
-from unswept.simulations.designs import DESIGNS
-from unswept.simulations.network import Envelope, Network, Weather
 from unswept.simulations.run import Settings
-from unswept.simulations.server import Server
 from unswept.simulations.timeline import StoreClock, Timeline
 
-TERMS = LeasePolicy().terms()
 JOBS = 2_000
 
 
@@ -42,7 +36,7 @@ def lives() -> list[c.Command[Any]]:
             beat,
             beat,
             beat,
-            c.Output(job_id, "i", 1, chunk, LeasePolicy().late_output_ms),
+            c.Output(job_id, "i", 1, chunk, POLICY.late_output_ms),
             c.Complete(job_id, "i", 1, Status.COMPLETED),
         ]
     return commands
@@ -55,18 +49,6 @@ def rate(execute: Callable[[c.Command[Any]], object], commands: list[c.Command[A
     return len(commands) / (time.perf_counter() - began)
 
 
-def judged() -> Callable[[c.Command[Any]], object]:
-    """The server of a simulated run: the pure store, with every law judged at every step."""
-    timeline = Timeline()
-    network = Network(timeline, Random(1), Weather(), lambda envelope, reply: None)
-    clock = StoreClock(timeline, 1_000)
-    server = Server(
-        timeline, clock, network, None, DESIGNS["unswept"], 1_000, lambda step, envelope: None
-    )
-    envelope = Envelope("i", c.ListInstances(), MonoMs(0), lambda reply: None)
-    return lambda command: server.execute(command, envelope)
-
-
 def test_laws_cost_less_than_the_commands_they_judge(benchmark: BenchmarkFixture) -> None:
     """With every law judged, the pure store keeps at least a third of its commands per second."""
     commands = lives()
@@ -75,7 +57,7 @@ def test_laws_cost_less_than_the_commands_they_judge(benchmark: BenchmarkFixture
 
     def both() -> None:
         bares.append(rate(MemoryStore(lambda: StoreMs(1_000)).execute, commands))
-        founds.append(rate(judged(), commands))
+        founds.append(rate(judged(Timeline()), commands))
 
     benchmark.pedantic(both, rounds=5)  # type: ignore[no-untyped-call]
     bare, found = max(bares), max(founds)
@@ -119,46 +101,13 @@ def test_a_simulated_day(benchmark: BenchmarkFixture) -> None:
 # Beside Hypothesis ------------------------------------------------------------------------------
 
 
-class Stateful(RuleBasedStateMachine):
-    """What one would write without a simulator: rules over one store, every law at every step."""
-
-    asked = 0
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.execute = judged()
-        self.execute(c.Register("i"))
-        self.born = 0
-
-    def ask(self, command: c.Command[Any]) -> None:
-        Stateful.asked += 1
-        self.execute(command)
-
-    @rule()
-    def admit(self) -> None:
-        self.born += 1
-        self.ask(c.Admit(f"j{self.born}", "i", TERMS))
-
-    @rule(job=st.integers(1, 20), epoch=st.integers(1, 2))
-    def start(self, job: int, epoch: int) -> None:
-        self.ask(c.Start(f"j{job}", "i", epoch, TERMS))
-
-    @rule(held=st.sets(st.integers(1, 20), max_size=4))
-    def beat(self, held: set[int]) -> None:
-        self.ask(c.Heartbeat("i", TERMS, tuple(c.Hold(f"j{job}", 1) for job in sorted(held))))
-
-    @rule()
-    def look(self) -> None:
-        self.ask(c.Suspects())
-
-    @rule(job=st.integers(1, 20), epoch=st.integers(1, 2))
-    def complete(self, job: int, epoch: int) -> None:
-        self.ask(c.Complete(f"j{job}", "i", epoch, Status.COMPLETED))
+ROUNDS: Final = 3
 
 
 def test_more_commands_than_a_stateful_test(benchmark: BenchmarkFixture) -> None:
     """In CPU time, on the same store and with every law judged in both; the simulator's time is
-    also that of its hearts, its network and its faults."""
+    also that of its hearts, its network and its faults. They take turns, and the best of each is
+    compared."""
 
     def stateful() -> float:
         Stateful.asked = 0
@@ -172,12 +121,15 @@ def test_more_commands_than_a_stateful_test(benchmark: BenchmarkFixture) -> None
         outcome = run_seed(Settings(seed=1, hours=2), _pure)
         return outcome.commands / (time.process_time() - began)
 
-    theirs = stateful()
-    ours = benchmark.pedantic(simulated, rounds=1)  # type: ignore[no-untyped-call]
+    turns: list[tuple[float, float]] = []
+    benchmark.pedantic(  # type: ignore[no-untyped-call]
+        lambda: turns.append((stateful(), simulated())), rounds=ROUNDS
+    )
+    theirs, ours = (max(found) for found in zip(*turns, strict=True))
     benchmark.extra_info["stateful test, commands/s"] = round(theirs)
     benchmark.extra_info["simulator, commands/s"] = round(ours)
     print(f"\nstateful {theirs:,.0f}/s, simulated {ours:,.0f}/s, ratio {ours / theirs:.1f}")
-    assert ours >= 1.5 * theirs
+    assert ours >= 3 * theirs  # aimed at: 5
 
 
 class _pure:  # noqa: N801 - used as a function
