@@ -197,6 +197,15 @@ def event_outside(world: World, command: c.Command[Any], now: StoreMs) -> Decisi
     return changed(decision, events=()) if failed else decision
 
 
+def events_go_too(world: World, command: c.Command[Any], now: StoreMs) -> Decision[Any]:
+    """An eviction takes the job's events with it, read or not."""
+    decision = decide(world, command, now)
+    if not isinstance(command, c.Evict):
+        return decision
+    gone = tuple(Change(Table.EVENTS, event.job_id, now) for event in decision.events)
+    return changed(decision, changes=(*decision.changes, *gone))
+
+
 def event_again(world: World, command: c.Command[Any], now: StoreMs) -> Decision[Any]:
     """A repeated completion tells its event again."""
     decision = decide(world, command, now)

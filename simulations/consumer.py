@@ -27,8 +27,8 @@ TRIES: Final = 3
 class Watcher(Surroundings, Protocol):
     """What a consumer can reach, and who watches it for the laws."""
 
-    def handled(self, consumer: str, number: int) -> None:
-        """The event of this number has been handled."""
+    def handled(self, consumer: str, event: Event) -> None:
+        """An event has been handled."""
         ...
 
 
@@ -102,7 +102,7 @@ class Consumer(Actor):
             self._failed(batch, number)
             return
         self.handler(batch.events[index])
-        self._watcher.handled(self._reads_for, number)
+        self._watcher.handled(self._reads_for, batch.events[index])
         takes = self.world.rng.randint(1, 2_000)
         if index + 1 < len(batch.events):
             self.later(takes, self._handle, batch, index + 1)

@@ -402,6 +402,13 @@ _OF_JOBS: Final = (
         under=("loss",),
     ),
     _store(
+        "events-go-too",
+        "An eviction takes the job's events with it, read or not.",
+        broken_stores.events_go_too,
+        "F4",
+        under=("loss",),
+    ),
+    _store(
         "event-again",
         "A repeated completion tells its event again.",
         broken_stores.event_again,

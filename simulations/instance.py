@@ -416,8 +416,13 @@ class Instance(Actor):
         now = self.host.clock()
         self.keeper, commands = keepers.answered(self.keeper, overdue, self.heart, now)
         for command in commands:
-            self._send(command, lambda reply: None)
+            of_events = isinstance(command, c.ForgetEvents)
+            self._send(command, self._events_forgotten if of_events else lambda reply: None)
             self.world.sometimes(Mark.HOUSEKEPT)
+
+    def _events_forgotten(self, reply: r.Forgotten) -> None:
+        if reply.count:
+            self.world.sometimes(Mark.EVENTS_FORGOTTEN)
 
     # Jobs: at work --------------------------------------------------------------------------
 

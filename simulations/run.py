@@ -4,7 +4,7 @@ virtual time and judged."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Reversible
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,6 +21,7 @@ from unswept.core.policy import Breaker, LeasePolicy
 from unswept.core.sweeper import window_ms
 from unswept.core.units import MonoMs, Ms
 from unswept.core.values import Cause, Event
+from unswept.core.world import event_key
 from unswept.simulations.actor import Actor, Host, pause
 from unswept.simulations.authority import Authority
 from unswept.simulations.broken_leases import blanket_sweep
@@ -69,12 +70,15 @@ QUICK: Final = LeasePolicy(
     http_grace_ms=Ms(120_000),
     retention_ms=Ms(1_200_000),
     dedup_window_ms=Ms(300_000),
+    event_retention_ms=Ms(600_000),
 )
-"""Three times as quick: instances with different policies share a store."""
+"""Three times as quick, and it forgets the events of jobs that are gone: instances with different
+policies share a store."""
 FLEET: Final = evolve(DEFAULT, first_beat_ttl_ms=Ms(45_000), sweep_interval_ms=Ms(60_000))
 """A runner's: a claim that is not beaten soon is over soon; and it seldom looks for suspects."""
-PATIENT: Final = evolve(FLEET, breaker=Breaker.DEFER)
-"""Another runner's: its breaker lets sweeps wait."""
+PATIENT: Final = evolve(FLEET, breaker=Breaker.DEFER, event_retention_ms=Ms(600_000))
+"""Another runner's: its breaker lets sweeps wait, and it forgets the events of jobs that are
+gone."""
 
 
 class SlowHeartPolicy(LeasePolicy):
@@ -376,8 +380,9 @@ class Run:
         self._judge("L11", work)
         self._judge("F3", work)
 
-    def handled(self, consumer: str, number: int) -> None:
+    def handled(self, consumer: str, event: Event) -> None:
         """A consumer has handled an event: law F4."""
+        number = self._number_of(event)
         done = self.truth.events_done(consumer, number)
         if number <= done:
             self.sometimes(Mark.DELIVERED_AGAIN)
@@ -385,6 +390,13 @@ class Run:
         if self.trace is not None:
             self.trace.delivery(self.timeline.now, delivery)
         self._judge("F4", delivery)
+
+    def _number_of(self, event: Event) -> int:
+        """An event's place among all that were ever written; it is seldom far from the newest."""
+        keys, key = self.server.pure.world.events, event_key(event)
+        assert isinstance(keys, Reversible)
+        behind = next(n for n, known in enumerate(reversed(keys)) if known == key)
+        return len(keys) - behind
 
     def beat_accepted(self, instance: Instance, sent_at: MonoMs, now: MonoMs) -> None:
         """An instance took the answer to its beat."""
