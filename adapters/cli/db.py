@@ -25,10 +25,11 @@ from unswept.core.errors import (
     StoreUnavailableError,
 )
 
-app = typer.Typer(
+db = typer.Typer(
     name="db",
     help="A store's schema: create or migrate it, verify it, print it.",
     no_args_is_help=True,
+    add_completion=False,
 )
 
 _PATIENCE_MS = 60_000
@@ -49,7 +50,7 @@ Schema = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
-@app.command()
+@db.command()
 def init(store: StoreUrl, schema: Schema = None, as_json: AsJson = False) -> None:
     """Create the schema, or bring it to the newest version.
 
@@ -69,7 +70,7 @@ def init(store: StoreUrl, schema: Schema = None, as_json: AsJson = False) -> Non
     _tell(place, work, as_json)
 
 
-@app.command()
+@db.command()
 def check(store: StoreUrl, schema: Schema = None, as_json: AsJson = False) -> None:
     """Verify that the schema is there, at the newest version; nothing is changed.
 
@@ -84,7 +85,7 @@ def check(store: StoreUrl, schema: Schema = None, as_json: AsJson = False) -> No
     _tell(place, work, as_json)
 
 
-@app.command()
+@db.command()
 def sql(store: StoreUrl, schema: Schema = None, as_json: AsJson = False) -> None:
     """Print all migrations as SQL, for whoever may create tables; nothing is connected.
 

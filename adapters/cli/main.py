@@ -5,38 +5,30 @@ from __future__ import annotations
 import json
 import os
 import sys
-from typing import Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
 from typer.core import TyperGroup
 
-from unswept.adapters.cli import db, operate
-from unswept.adapters.cli.audit import audit
-from unswept.adapters.cli.chaos import chaos
-from unswept.adapters.cli.chart import chart
-from unswept.adapters.cli.check_config import check_config
-from unswept.adapters.cli.doctor import doctor
+from unswept.adapters.cli.commands import Commands
 from unswept.adapters.cli.exit_codes import ExitCode
-from unswept.adapters.cli.explore import explore
-from unswept.adapters.cli.fleet import fleet
-from unswept.adapters.cli.merge import merge
-from unswept.adapters.cli.mutants import mutants
-from unswept.adapters.cli.orphans import orphans
-from unswept.adapters.cli.prove import prove
-from unswept.adapters.cli.query import query
-from unswept.adapters.cli.replay import replay
-from unswept.adapters.cli.report import report
-from unswept.adapters.cli.scenarios import scenarios
-from unswept.adapters.cli.simulate import simulate
-from unswept.adapters.cli.sweep import sweep
 from unswept.adapters.urls import without_password
+from unswept.adapters.version import version
 from unswept.core.errors import MisuseError, UnsweptError
 
 
 class _Commands(TyperGroup):
     """Typer quotes a word that it did not expect, and that may be a URL with a password; and where
     nobody reads any more what is printed, it would end with 1, as if something were refuted."""
+
+    def __init__(self, **settings: Any) -> None:
+        """Typer's own way to find commands imports them all."""
+        super().__init__(**settings)
+        self.commands: Any = Commands()
+
+    def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
+        return list(self.commands)
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
         try:
@@ -64,34 +56,23 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command()(simulate)
-app.command()(merge)
-app.command()(query)
-app.command()(mutants)
-app.command()(replay)
-app.command()(scenarios)
-app.command()(report)
-app.command()(prove)
-app.command()(explore)
-app.command()(chart)
-app.command()(chaos)
-app.command()(fleet)
-app.command()(audit)
-app.command()(doctor)
-app.command()(check_config)
-app.command()(operate.job)
-app.command()(operate.jobs)
-app.command()(operate.instances)
-app.command()(orphans)
-app.command()(sweep)
-app.command()(operate.cancel)
-app.command()(operate.requeue)
-app.command()(operate.settle)
-app.add_typer(db.app)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"unswept {version()}")
+        raise typer.Exit
 
 
 @app.callback()
-def _root() -> None:
+def _root(
+    _: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version.", callback=_print_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
     """Durable job leases: no heartbeated job is ever swept."""
 
 

@@ -14,7 +14,7 @@ from rich.console import Console
 from unswept.adapters.cli.common import rows_console, rows_table
 from unswept.adapters.cli.db import AsJson, Schema, StoreUrl
 from unswept.adapters.cli.exit_codes import ExitCode
-from unswept.adapters.cli.replay_view import row_words
+from unswept.adapters.cli.job_words import row_words
 from unswept.adapters.cli.stores import asked, opened
 from unswept.core import commands as c
 from unswept.core import replies as r

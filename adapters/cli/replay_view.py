@@ -8,6 +8,7 @@ from typing import Any
 import attrs
 from rich.text import Text
 
+from unswept.adapters.cli.job_words import row_words
 from unswept.core.commands import Command
 from unswept.core.job import Job, Terms
 from unswept.core.units import StoreMs
@@ -83,33 +84,6 @@ def _rows(rows: Iterable[tuple[Job | None, Job | None]], now: StoreMs) -> Iterat
             line.append(", " if number else "")
             line.append(word, "" if word in was else "bold")
         yield line
-
-
-def row_words(job: Job | None, now: StoreMs) -> list[str]:
-    """A row in words; its times are told from the store's now."""
-    if job is None:
-        return ["no row"]
-    lease = job.lease
-    words = [
-        lease.status.value,
-        "nobody's" if lease.owner is None else f"owner {lease.owner}",
-        f"epoch {lease.epoch}",
-        f"beats {lease.beats}",
-    ]
-    for name, at in (
-        ("deadline", lease.deadline),
-        ("cancel asked", lease.cancel_requested_at),
-        ("delayed", lease.delayed_at),
-        ("not before", job.not_before),
-    ):
-        if at is not None:
-            words.append(f"{name} {(at - now) / 1000:+.3f} s")
-    if lease.ttl_ms is not None:
-        words.append(f"ttl {lease.ttl_ms} ms")
-    if job.max_attempts is not None:
-        words.append(f"attempt {job.attempts} of {job.max_attempts}")
-    words.append(f"on orphan: {job.on_orphan.value}")
-    return words
 
 
 def _believes(belief: Belief) -> str:
