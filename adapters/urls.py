@@ -13,7 +13,7 @@ from typing import Final
 from attrs import field, frozen
 
 from unswept.adapters.extras import need
-from unswept.adapters.sqlite import SqliteStore
+from unswept.adapters.sqlite import SqliteStore, files
 from unswept.core.commands import Store
 from unswept.core.errors import MisuseError
 from unswept.core.units import StoreMs
@@ -90,6 +90,21 @@ def reopened(url: str) -> str:
 def is_postgres(url: str) -> bool:
     """Does the URL name a Postgres server?"""
     return url.startswith(("postgresql://", "postgres://"))
+
+
+def check_store_url(url: str) -> None:
+    """Refuse, as the store would, a URL by which none can be opened; nothing is opened."""
+    if is_postgres(url):
+        need_psycopg()
+        from unswept.adapters.postgres.settings import settings
+
+        settings(url)
+    elif url.startswith("sqlite:"):
+        files.path_of(url)
+    else:
+        raise MisuseError(
+            f"store must be sqlite:PATH or postgresql://..., got {without_password(url)}"
+        )
 
 
 def need_psycopg() -> None:

@@ -94,6 +94,8 @@ def _end(error: UnsweptError, code: ExitCode) -> NoReturn:
     JSON object gets one."""
     # Word by word: between the example of a URL and the URL that was given stands what to do.
     said = " ".join(without_password(word) for word in str(error).split(" "))
+    # What it quotes came from files and stores, and must not steer the terminal.
+    said = "".join(ch if ch.isprintable() or ch == "\n" else repr(ch)[1:-1] for ch in said)
     Console(stderr=True).print(f"unswept: {said}", markup=False, soft_wrap=True)
     if "--json" in sys.argv[1:]:
         verdict = {**code.verdict, "why": said}

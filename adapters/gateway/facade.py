@@ -10,16 +10,20 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Coroutine
+from concurrent.futures import CancelledError
 from typing import Any, TypeVar
 
 from attrs import frozen
 
+from unswept.adapters.gateway.errors import DrainingError
 from unswept.adapters.gateway.gateway import CancelVerdict, Gateway, Health
 from unswept.adapters.gateway.readback import LOCAL, MAX_CHARS, Output, Snapshot
 from unswept.adapters.gateway.work import Work
 from unswept.core.commands import Store
 
 R = TypeVar("R")
+
+ENDED = "This gateway has been drained, and its event loop has ended"
 
 
 @frozen
@@ -41,6 +45,13 @@ class SyncGateway:
             target=self._loop.run_forever, name="unswept-loop", daemon=True
         )
         self._thread.start()
+        self._lock = threading.Lock()
+        self._ended = False
+        """The loop takes nothing more; guarded by the lock."""
+        self._draining = threading.Lock()
+        """Held by whoever drains."""
+        self._clean: bool | None = None
+        """What the drain came to."""
         try:
             self._gateway = self._call(_started(store, options))
         except BaseException:
@@ -62,7 +73,12 @@ class SyncGateway:
 
     def wait(self, job_id: str, principal: str = LOCAL, timeout_s: float | None = None) -> Snapshot:
         """As `Gateway.wait`; `TimeoutError` if it takes longer."""
-        return self._call(asyncio.wait_for(self._gateway.wait(job_id, principal), timeout_s))
+
+        async def bounded() -> Snapshot:
+            async with asyncio.timeout(timeout_s):
+                return await self._gateway.wait(job_id, principal)
+
+        return self._call(bounded())
 
     def cancel(self, job_id: str, principal: str = LOCAL) -> CancelVerdict:
         """As `Gateway.cancel`."""
@@ -73,12 +89,15 @@ class SyncGateway:
         return self._gateway.health()
 
     def drain(self, *, finish_ms: int = 0, timeout_ms: int = 30_000) -> bool:
-        """As `Gateway.drain`, and end the loop. A second call finds nothing to do."""
-        if not self._thread.is_alive():
-            return True
-        clean = self._call(self._gateway.drain(finish_ms=finish_ms, timeout_ms=timeout_ms))
-        self._close()
-        return clean
+        """As `Gateway.drain`, and end the loop: whoever still waits for a job gets a
+        `DrainingError`. A second call waits for the first, and finds nothing to do."""
+        with self._draining:
+            if self._clean is None:
+                self._clean = self._call(
+                    self._gateway.drain(finish_ms=finish_ms, timeout_ms=timeout_ms)
+                )
+                self._close()
+            return self._clean
 
     def __enter__(self) -> SyncGateway:
         return self
@@ -87,14 +106,35 @@ class SyncGateway:
         self.drain()
 
     def _call(self, coroutine: Coroutine[Any, Any, R]) -> R:
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+        with self._lock:
+            if self._ended:
+                coroutine.close()
+                raise DrainingError(ENDED)
+            asked = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        try:
+            return asked.result()
+        except CancelledError:
+            if self._ended:
+                raise DrainingError(ENDED) from None
+            raise
 
     def _close(self) -> None:
+        with self._lock:
+            self._ended = True  # from here on nothing is given to the loop
+        asyncio.run_coroutine_threadsafe(_all_cancelled(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.run_until_complete(self._loop.shutdown_asyncgens())
         self._loop.run_until_complete(self._loop.shutdown_default_executor())
         self._loop.close()
+
+
+async def _all_cancelled() -> None:
+    """Whoever still waits for something on this loop would wait for ever."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
 
 
 async def _started(store: Store, options: dict[str, Any]) -> Gateway:

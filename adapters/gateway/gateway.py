@@ -53,9 +53,10 @@ from unswept.adapters.gateway.slots import Slots
 from unswept.adapters.gateway.to_loop import tell
 from unswept.adapters.gateway.winding_down import cut_off, done_by
 from unswept.adapters.gateway.work import Cause, Ending, OnOrphaned, ProcessWork, Work
+from unswept.adapters.urls import check_store_url
 from unswept.core import commands as c
 from unswept.core.checks import check_id, check_optional_id, check_whole
-from unswept.core.errors import StoreError
+from unswept.core.errors import MisuseError, StoreError
 from unswept.core.heart import Act, Phase
 from unswept.core.lease import ACTIVE, Kind, RequeueRule, Status
 from unswept.core.limiter import Limits, Verdict
@@ -114,6 +115,8 @@ class Health:
     """Requests refused for want of a slot, since the start."""
     queue_timeouts: int
     """Jobs that waited too long for a slot, since the start."""
+    guarded: bool | None
+    """The guard's process runs; None: none was asked for."""
 
 
 class Gateway:
@@ -139,6 +142,8 @@ class Gateway:
         `guard_url` names the store once more, for a process that beats while an extension keeps
         the interpreter lock; None: there is no such process.
         """
+        if guard_url is not None:
+            check_store_url(guard_url)
         self._loop = asyncio.get_running_loop()
         self.identity = Identity()
         self.policy = LeasePolicy() if policy is None else policy
@@ -184,6 +189,7 @@ class Gateway:
     async def start(self) -> None:
         """Register and begin to beat. Returns when jobs are admitted, or, with a store that does
         not answer, after three operation timeouts: `health()` says which."""
+        self._check_loop()
         if self._guard_url is not None:
             self._guard = Guard(self._guard_url, self.identity.instance, self.policy)
         self._pulse.start()
@@ -198,9 +204,18 @@ class Gateway:
         True: all is written. False: `timeout_ms` more were not enough; what is left is killed but
         keeps its lease, which lapses. A second call waits for the first.
         """
+        self._check_loop()
         if self._draining is None:
             self._draining = asyncio.ensure_future(self._drain(finish_ms, timeout_ms))
         return await asyncio.shield(self._draining)
+
+    def _check_loop(self) -> None:
+        """A job that one loop began and another ran could be held for ever by neither."""
+        if asyncio.get_running_loop() is not self._loop:
+            raise MisuseError(
+                "expected the event loop on which this gateway was made, found another one; make a"
+                " gateway on each, or use SyncGateway from any thread"
+            )
 
     async def __aenter__(self) -> Gateway:
         try:
@@ -231,6 +246,7 @@ class Gateway:
             saturated=self._slots.saturated,
             rejected=self._slots.rejected,
             queue_timeouts=self._slots.timed_out,
+            guarded=None if self._guard is None else self._guard.lives,
         )
 
     # Jobs -----------------------------------------------------------------------------------
@@ -255,6 +271,7 @@ class Gateway:
 
         Raises `SaturationError`, `DrainingError` or `AdmissionError`; then nothing runs.
         """
+        self._check_loop()
         check_id("provider", provider)
         check_id("principal", principal)
         check_optional_id("request_key", request_key)
@@ -303,6 +320,7 @@ class Gateway:
         """A slot for work that is no job, such as a request that is answered at once: the caps hold
         for both together. Waits in the same queue; `SaturationError` where there is none in time.
         """
+        self._check_loop()
         check_id("provider", provider)
         if self._draining is not None:
             raise DrainingError(SHUTTING_DOWN)
@@ -336,6 +354,7 @@ class Gateway:
         """Wait for the end of any instance's job, and for a store that is away. An orphaned one is
         returned as it is, since its owner may be gone for good; it may still heal, so that it can
         be waited for again. `JobNotFoundError` as for a snapshot."""
+        self._check_loop()
         while True:
             live = self._jobs.get(job_id)
             if live is not None and live.principal == principal:
@@ -355,6 +374,7 @@ class Gateway:
         """Ask for the end of any instance's job: this one's is stopped at once, another's by its
         owner, on the store's word. The store keeps the wish, whatever becomes of the owner. (L7)
         `JobNotFoundError` as for a snapshot; `StoreError` where the store was not reached."""
+        self._check_loop()
         check_id("job_id", job_id)
         wish = c.RequestCancel(job_id)
         live = self._jobs.get(job_id)
@@ -509,7 +529,7 @@ class Gateway:
         except Exception as error:  # a fault of the runtime's own must not leave the row running
             log.exception("%s: failed", job.id)
             job.finish()
-            ending = works.failed(1, f"Gateway error: {type(error).__name__}: {error}")
+            ending = works.failed(1, f"Gateway error: {works.described(error)}")
         self._slots.release(job.id)
         if job.fenced:
             log.warning("%s: the hold has ended; nothing is written", job.id)

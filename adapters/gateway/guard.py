@@ -12,6 +12,7 @@ that have ended.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
@@ -57,6 +58,8 @@ class Guard:
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             start_new_session=True,  # a signal to the gateway's own group is not for the guard
         )
+        self.lives = True
+        """Its process has not ended yet."""
         self._lines: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
         charge = Charge(
             url,
@@ -73,29 +76,35 @@ class Guard:
     def hold(self, hold: Hold, process: Process | None = None) -> None:
         """A hold has begun, or its process has."""
         told = None if process is None else asdict(process)
-        self._lines.put({"hold": hold.job_id, "epoch": hold.epoch, "process": told})
+        self._tell({"hold": hold.job_id, "epoch": hold.epoch, "process": told})
 
     def end(self, job_id: str) -> None:
         """A hold has ended."""
-        self._lines.put({"end": job_id})
+        self._tell({"end": job_id})
 
     def beaten(self, stalled_ms: Ms) -> None:
         """The gateway's own beat was accepted; its loop has not turned for so long."""
-        self._lines.put({"stalled_ms": stalled_ms})
+        self._tell({"stalled_ms": stalled_ms})
 
     def close(self) -> None:
         """End the guard; it beats no more when this returns."""
         self._lines.put(None)
         self._writer.join()
-        self._process.wait()
+
+    def _tell(self, line: dict[str, Any]) -> None:
+        if self.lives:  # else nobody takes the lines any more
+            self._lines.put(line)
 
     def _write(self) -> None:
-        assert self._process.stdin is not None
-        with self._process.stdin as pipe:
+        pipe = self._process.stdin
+        assert pipe is not None
+        try:
             while (line := self._lines.get()) is not None:
-                try:
-                    pipe.write(json.dumps(line).encode() + b"\n")
-                    pipe.flush()
-                except BrokenPipeError:
-                    log.error("the guard has ended; heartbeats are the gateway's alone again")
-                    return
+                pipe.write(json.dumps(line).encode() + b"\n")
+                pipe.flush()
+        except BrokenPipeError:
+            log.error("the guard has ended; heartbeats are the gateway's alone again")
+        self.lives = False
+        with contextlib.suppress(BrokenPipeError):  # what was not written is flushed once more
+            pipe.close()
+        self._process.wait()

@@ -16,8 +16,9 @@ from unswept.adapters.gateway import evidence
 from unswept.adapters.gateway.clock import boot_ms
 from unswept.adapters.gateway.guard import Charge
 from unswept.adapters.gateway.opening import open_store
+from unswept.adapters.urls import without_password
 from unswept.core.commands import Heartbeat, Hold, Store
-from unswept.core.errors import StoreError
+from unswept.core.errors import StoreError, UnsweptError
 from unswept.core.job import Process, Terms
 from unswept.core.replies import Answer
 from unswept.core.units import MonoMs
@@ -108,8 +109,14 @@ def main() -> None:
     if told is None:
         return
     charge = Charge(**{**told[0], "terms": Terms(**told[0]["terms"])})
+    try:
+        _guard(charge, told[1:], lines, gateway)
+    except UnsweptError as error:
+        sys.exit(f"unswept: the guard ends: {without_password(str(error))}")
+
+
+def _guard(charge: Charge, told: list[dict[str, Any]] | None, lines: Lines, gateway: int) -> None:
     watch = Watch(charge, boot_ms())
-    told = told[1:]
     with open_store(charge.url, charge.operation_timeout_ms) as store:
         # A child that the gateway has forked may hold the other end of the pipe after its death.
         while told is not None and os.getppid() == gateway:

@@ -11,9 +11,8 @@ from unswept.adapters.gateway.gateway import Gateway
 from unswept.adapters.gateway.observer import Observer
 from unswept.adapters.gateway.settings import Settings
 from unswept.adapters.sqlite import SqliteStore
-from unswept.adapters.urls import is_postgres, need_psycopg, without_password
+from unswept.adapters.urls import check_store_url, is_postgres
 from unswept.core.commands import Store
-from unswept.core.errors import MisuseError
 from unswept.core.units import Ms
 
 
@@ -21,19 +20,15 @@ from unswept.core.units import Ms
 def open_store(url: str, operation_timeout_ms: Ms) -> Iterator[Store]:
     """The store that a URL names, made where there is none, and closed at the end. An operation may
     wait for `operation_timeout_ms`; another kind of URL is a `MisuseError`."""
+    check_store_url(url)
     if is_postgres(url):
-        need_psycopg()
         from unswept.adapters.postgres import PostgresStore
 
         with PostgresStore(url, operation_timeout_ms=operation_timeout_ms) as store:
             yield store
-    elif url.startswith("sqlite:"):
+    else:
         with SqliteStore(url, busy_timeout_ms=operation_timeout_ms) as file:
             yield file
-    else:
-        raise MisuseError(
-            f"store must be sqlite:PATH or postgresql://..., got {without_password(url)}"
-        )
 
 
 @asynccontextmanager

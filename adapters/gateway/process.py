@@ -98,7 +98,8 @@ class ProcessRun:
             await asyncio.wait(ends, timeout=PIPES_OPEN_S)
 
     def reap(self) -> None:
-        """Let go of the number and of the pipes; ends the group if it is still there."""
+        """Let go of the number and of the pipes; ends the group if it is still there. Does not wait
+        for a process that does not end."""
         self.signal(signal.SIGKILL)
         self._exit.close()
         for pipe in self._pipes:
@@ -106,9 +107,17 @@ class ProcessRun:
         if self._input is not None and not self._input.is_closing():
             self._input.abort()  # what the process did not read, nobody will
         self._close_input()
+        try:
+            ended = not self.lives()
+        except ChildProcessError:  # somebody else has reaped it
+            ended = True
         with self._lock:
             self._reaped = True
+        if ended:
             self._popen.wait()
+        else:
+            # One that nobody may kill, or that hangs in a system call, must not stop the loop.
+            threading.Thread(target=self._popen.wait, name="unswept-reap", daemon=True).start()
 
     def _close_input(self) -> None:
         if self._stdin is not None:

@@ -27,8 +27,9 @@ from unswept.adapters.gateway.sender import NotAnsweredError, Sender, StoppedErr
 from unswept.adapters.gateway.silence import SilenceWatch
 from unswept.adapters.gateway.slots import Slots
 from unswept.adapters.gateway.waiting import first_of
-from unswept.adapters.gateway.work import CallWork, Cause, Ending, ProcessWork
+from unswept.adapters.gateway.work import Answer, CallWork, Cause, Ending, ProcessWork
 from unswept.core import commands as c
+from unswept.core.checks import shown
 from unswept.core.heart import Act
 from unswept.core.job import Process, Terms
 from unswept.core.policy import LeasePolicy
@@ -191,15 +192,22 @@ async def _until_exit(
     if not run.exited.done():
         await asyncio.wait({run.exited}, timeout=KILL_AFTER_S)
         run.signal(signal.SIGKILL)
+        await asyncio.wait({run.exited}, timeout=KILL_AFTER_S)
+        if not run.exited.done():
+            log.error("%s: its process does not end although it was killed", job.id)
     return await run.exited
 
 
 async def _called(work: CallWork) -> Ending:
     """What the call brought back, or why it failed."""
     try:
-        answer = await work.call()
-    except Exception as error:
-        return works.failed(1, f"{type(error).__name__}: {error}")
+        answer: object = await work.call()
+    except (asyncio.CancelledError, KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # whatever it is, the job has come to its end
+        return works.failed(1, works.described(error))
+    if not isinstance(answer, Answer):
+        return works.failed(1, f"The call must return an Answer, and returned {shown(answer)}")
     return works.answered(answer)
 
 

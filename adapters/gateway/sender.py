@@ -7,9 +7,10 @@ the heart forbids now is not sent now; that is tested in the thread that sends, 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from unswept.adapters.gateway.errors import DrainingError, GatewayError
 from unswept.adapters.gateway.lane import Call, Lane, NotNowError, Sent
@@ -20,6 +21,8 @@ from unswept.core.heart import Act
 from unswept.core.policy import LeasePolicy
 
 R = TypeVar("R")
+
+log: Final = logging.getLogger(__name__)
 
 FIRST_PAUSE_MS: Final = 100
 """The pause after the first failure; each one after that is twice as long, up to the policy's."""
@@ -71,6 +74,7 @@ class Sender:
         call = Call(command, act, on_reply)
         pause_ms = min(FIRST_PAUSE_MS, self._policy.retry_ms)
         cause: Exception | None = None
+        warned = False
         while tries != 0 and not until():
             self._check_open()
             try:
@@ -79,6 +83,11 @@ class Sender:
                 cause = cause or NotAnsweredError("this instance may not send it now")
             except StoreError as error:
                 cause = error
+                if not warned and pause_ms >= self._policy.retry_ms:
+                    warned = True
+                    log.warning(
+                        "%s is still not stored, and is tried again: %s", _named(command), error
+                    )
             tries = None if tries is None else tries - 1
             if tries != 0:
                 await self._pause(pause_ms, unless)
@@ -103,6 +112,12 @@ class Sender:
     def _check_open(self) -> None:
         if self._closed:
             raise DrainingError("This instance has ended and asks its store nothing more")
+
+
+def _named(command: Command[Any]) -> str:
+    job_id = getattr(command, "job_id", None)
+    name = type(command).__name__
+    return name if job_id is None else f"{name} of {job_id}"
 
 
 async def _unless(stopped: asyncio.Future[None] | None, answer: asyncio.Future[R]) -> R:

@@ -26,7 +26,7 @@ from attrs import fields, frozen
 
 from unswept.adapters.gateway.errors import ConfigError
 from unswept.adapters.gateway.work import MAX_OUTPUT_BYTES
-from unswept.adapters.urls import is_postgres, without_password
+from unswept.adapters.urls import check_store_url, is_postgres, without_password
 from unswept.core.checks import check_whole, shown
 from unswept.core.errors import MisuseError
 from unswept.core.limiter import Limits
@@ -90,6 +90,11 @@ def settings_from(given: Mapping[str, Value], warnings: tuple[str, ...] = ()) ->
         raise ConfigError(
             f"store.url must be sqlite:PATH or postgresql://..., got {without_password(url)}"
         )
+    if url is not None:
+        try:
+            check_store_url(url)
+        except MisuseError as error:
+            raise ConfigError(f"store.url: {error}") from error
     return Settings(
         url,
         policy,
@@ -130,8 +135,9 @@ def read_toml(path: Path) -> Mapping[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: is no TOML: {error}") from error
+    # Of its errors tomllib derives only some from its own; a nest too deep is a RecursionError.
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{path}: is no TOML that can be read: {error}") from error
 
 
 def _chosen(given: Mapping[str, Value], keys: tuple[str, ...]) -> dict[str, Any]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Final
 
 from attrs import field, frozen
 
-from unswept.core.checks import check_duration, check_whole, shown
+from unswept.core.checks import check_bytes, check_duration, check_whole, shown
 from unswept.core.errors import MisuseError
 from unswept.core.job import Transport
 from unswept.core.lease import Status
@@ -40,10 +41,20 @@ class OnOrphaned(StrEnum):
     """Stop it; the job heals as failed."""
 
 
+def _folder(cwd: str | os.PathLike[str] | None) -> str | None:
+    return os.fspath(cwd) if isinstance(cwd, os.PathLike) else cwd
+
+
 def _words(argv: Sequence[str]) -> tuple[str, ...]:
     if isinstance(argv, str):
         raise MisuseError(f"argv must be a sequence of strings, got the string {shown(argv)}")
     return tuple(argv)
+
+
+def _is_environment(env: object) -> bool:
+    return isinstance(env, Mapping) and all(
+        isinstance(name, str) and isinstance(value, str) for name, value in env.items()
+    )
 
 
 @frozen(kw_only=True, slots=False)
@@ -55,7 +66,7 @@ class ProcessWork:
     """None: no input."""
     env: Mapping[str, str] | None = None
     """The whole environment; None: the gateway's own."""
-    cwd: str | None = None
+    cwd: str | None = field(default=None, converter=_folder)
     idle_timeout_ms: Ms | None = None
     """Killed when it has written nothing for so long; None for what prints only when it exits."""
     wall_timeout_ms: Ms | None = None
@@ -68,6 +79,13 @@ class ProcessWork:
         """A command, and bounds."""
         if not self.argv or not all(isinstance(part, str) for part in self.argv):
             raise MisuseError(f"argv must be one or more strings, got {shown(self.argv)}")
+        if self.stdin is not None and not isinstance(self.stdin, bytes):
+            raise MisuseError(f"stdin must be bytes or None, got {shown(self.stdin)}")
+        if self.cwd is not None and not isinstance(self.cwd, str):
+            raise MisuseError(f"cwd must be a path or None, got {shown(self.cwd)}")
+        if self.env is not None and not _is_environment(self.env):
+            # Not quoted: it holds secrets.
+            raise MisuseError("env must map strings to strings, or be None")
         for name in ("idle_timeout_ms", "wall_timeout_ms"):
             if getattr(self, name) is not None:
                 check_duration(name, getattr(self, name))
@@ -100,6 +118,14 @@ class Answer:
     error: str | None = None
     """Set: the job failed, whatever the status."""
 
+    def __attrs_post_init__(self) -> None:
+        """Bytes, a status, and words."""
+        check_bytes("body", self.body)
+        if self.http_status is not None:
+            check_whole("http_status", self.http_status, 0, 999)
+        if self.error is not None and not isinstance(self.error, str):
+            raise MisuseError(f"error must be a string or None, got {shown(self.error)}")
+
     @property
     def ok(self) -> bool:
         """Did the call succeed?"""
@@ -124,6 +150,12 @@ class CallWork:
             raise MisuseError(f"call must be callable, got {shown(self.call)}")
         if self.wall_timeout_ms is not None:
             check_duration("wall_timeout_ms", self.wall_timeout_ms)
+        try:
+            json.dumps(dict(self.what), sort_keys=True)
+        except (TypeError, ValueError) as error:
+            raise MisuseError(
+                f"what must be a mapping that JSON can say, with strings for keys: {error}"
+            ) from None
 
     def request_key(self, provider: str) -> str | None:
         """Two calls are the same only if they say that they do the same."""
@@ -188,9 +220,18 @@ def queue_timed_out(provider: str) -> Ending:
     return failed(EXIT_QUEUE_TIMEOUT, waited_too_long(provider))
 
 
+def described(error: BaseException) -> str:
+    """An error's kind and message; there are some that cannot be printed."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:
+        return type(error).__name__
+
+
 def not_launched(argv: tuple[str, ...], error: Exception) -> Ending:
-    """There is no such command, or it cannot be run."""
-    missing = isinstance(error, FileNotFoundError)
+    """There is no such command, or it cannot be run; that there is no such folder is another
+    thing."""
+    missing = isinstance(error, FileNotFoundError) and error.filename == argv[0]
     code = EXIT_NOT_FOUND if missing else EXIT_NOT_LAUNCHED
     return failed(code, f"Failed to launch {shown(argv[0])}: {error}")
 

@@ -116,6 +116,11 @@ def test_without_a_name_it_reads_what_a_gateway_would() -> None:
         ('[store]\nurl = "mysql://me:hunter2@host/db"\n', "store.url must be sqlite:PATH"),
         ("[persistence]\ninstanceLeaseTtlMs = 20000\n", "must be >= 2 * instanceHeartbeatMs"),
         (None, "cannot be read"),
+        ('[store]\nurl = "sqlite:"', "store.url: expected sqlite:PATH"),
+        ('[store]\nurl = "sqlite:a\\u0000b"', "store.url: expected sqlite:PATH"),
+        ('[store]\nurl = "postgresql://me:hunter2@h:badport/d"', "store.url: "),
+        ("[lease]\nlease_ttl_ms = " + "9" * 5_000, "is no TOML that can be read"),
+        ("a = " + "[" * 100_000, "is no TOML that can be read"),
     ],
 )
 def test_what_cannot_work_is_usage(

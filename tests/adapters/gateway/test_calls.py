@@ -5,9 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from tests.adapters.gateway.helpers import eventually, open_store, policy, run
 from unswept.adapters.gateway import Answer, CallWork, CancelVerdict, Gateway, Snapshot
+from unswept.core.errors import MisuseError
 from unswept.core.lease import Status
 from unswept.core.units import Ms
 
@@ -56,6 +60,56 @@ def test_an_exception_is_a_failure_with_its_reason(tmp_path: Path) -> None:
     found = outcome(tmp_path, call)
     assert (found.status, found.exit_code, found.http_status) == (Status.FAILED, 1, None)
     assert found.error == "ValueError: no \ufffd such \ufffd model"
+
+
+def test_whatever_is_raised_is_a_failure(tmp_path: Path) -> None:
+    """Also what is no `Exception`, and an error that cannot be printed: the job must not be left to
+    lapse."""
+
+    class Odd(BaseException):
+        pass
+
+    class MuteError(Exception):
+        def __str__(self) -> str:
+            raise ValueError
+
+    async def odd() -> Answer:
+        raise Odd("of its own kind")
+
+    async def mute() -> Answer:
+        raise MuteError
+
+    found = outcome(tmp_path, odd)
+    assert (found.status, found.error) == (Status.FAILED, "Odd: of its own kind")
+    found = outcome(tmp_path, mute)
+    assert (found.status, found.error) == (Status.FAILED, "MuteError")
+
+
+def test_what_is_no_answer_is_a_failure(tmp_path: Path) -> None:
+    """It says what came instead; a body that is no bytes is refused where it is made."""
+
+    async def nothing() -> Any:
+        return None
+
+    async def text() -> Answer:
+        return Answer("text")  # type: ignore[arg-type]
+
+    found = outcome(tmp_path, nothing)
+    assert found.status is Status.FAILED
+    assert found.error == "The call must return an Answer, and returned None"
+    found = outcome(tmp_path, text)
+    assert found.error == "MisuseError: body must be bytes, got 'text'"
+
+
+def test_a_call_that_json_cannot_describe_is_refused() -> None:
+    """When it is made, with what is wrong."""
+
+    async def call() -> Answer:
+        return Answer()
+
+    for what in ({1: "a", "b": 2}, {"a": {1, 2}}):
+        with pytest.raises(MisuseError, match="what must be a mapping that JSON can say"):
+            CallWork(call=call, what=what)  # type: ignore[arg-type]
 
 
 def test_a_call_that_cancels_itself_is_a_failure(tmp_path: Path) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -114,6 +117,39 @@ def test_a_drain_that_times_out_leaves_the_lease_to_lapse(tmp_path: Path) -> Non
             assert instances == [gateway.identity.instance]
             async with Gateway(other, policy=policy()):
                 await eventually(lambda: find(real, job.id).job.lease.status is Status.ORPHANED)
+
+    run(scenario)
+
+
+def test_a_process_that_nobody_may_kill_does_not_stop_the_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of one that has taken another user's rights: the drain gives up in its time, and whoever
+    else runs on the loop goes on."""
+    killpg = os.killpg
+
+    def refused(group: int, number: int) -> None:
+        raise PermissionError
+
+    async def scenario() -> None:
+        with open_store(tmp_path) as store:
+            gateway = Gateway(store, policy=policy())
+            await gateway.start()
+            job = await gateway.submit(sh("exec sleep 100"), provider="shell")
+            await eventually(lambda: find(store, job.id).job.process is not None)
+            process = find(store, job.id).job.process
+            assert process is not None
+            monkeypatch.setattr(os, "killpg", refused)
+            began, turns = time.monotonic(), 0
+            drained = asyncio.ensure_future(gateway.drain(timeout_ms=300))
+            while not drained.done():
+                turns += 1
+                await asyncio.sleep(0.01)
+            assert not drained.result()
+            assert time.monotonic() - began < 20
+            assert turns > 20
+            killpg(process.pid, signal.SIGKILL)
+            await eventually(lambda: not Path(f"/proc/{process.pid}").exists())
 
     run(scenario)
 

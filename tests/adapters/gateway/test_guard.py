@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import os
+import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+
+import pytest
 
 from tests.adapters.gateway.helpers import (
     PATIENCE_S,
@@ -24,6 +27,7 @@ from unswept.adapters.gateway.guard import Charge
 from unswept.adapters.gateway.guard_process import Watch
 from unswept.core import commands as c
 from unswept.core.commands import Hold
+from unswept.core.errors import MisuseError
 from unswept.core.lease import Status
 from unswept.core.units import MonoMs, Ms
 
@@ -81,6 +85,47 @@ asyncio.run(main())
     while evidence.process_of(guard) is not None:
         assert time.monotonic() < give_up_at
         time.sleep(0.02)
+
+
+def test_a_guard_that_dies_is_noticed(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """The gateway goes on without it, and says so; nothing of it is left."""
+
+    async def scenario() -> None:
+        with open_store(tmp_path) as store:
+            url = f"sqlite:{tmp_path}/jobs.db"
+            async with Gateway(store, policy=policy(), guard_url=url) as gateway:
+                assert gateway.health().guarded is True
+                [guard] = guards_of(os.getpid())
+                os.kill(guard, signal.SIGKILL)
+                await eventually(lambda: gateway.health().guarded is False)
+                await eventually(lambda: not Path(f"/proc/{guard}").exists())
+                job = await gateway.submit(sh("true"), provider="shell")
+                assert (await job.wait()).status is Status.COMPLETED
+
+    run(scenario)
+    assert "the guard has ended" in caplog.text
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_a_guard_without_a_store_says_why(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """In a line; and what no store can be opened by is refused before."""
+
+    async def scenario() -> None:
+        with open_store(tmp_path) as store:
+            with pytest.raises(MisuseError, match="store must be sqlite:PATH or postgresql"):
+                Gateway(store, policy=policy(), guard_url="foo:bar")
+            url = f"sqlite:{tmp_path}/nowhere/jobs.db"
+            async with Gateway(store, policy=policy(), guard_url=url) as gateway:
+                await eventually(lambda: gateway.health().guarded is False)
+        assert guards_of(os.getpid()) == []
+
+    run(scenario)
+    [line] = capfd.readouterr().err.splitlines()
+    assert line.startswith("unswept: the guard ends: ")
 
 
 def test_a_guard_is_silent_while_the_gateway_beats() -> None:

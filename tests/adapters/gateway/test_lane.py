@@ -17,8 +17,10 @@ from unswept.adapters.sqlite import SqliteStore
 from unswept.core import commands as c
 from unswept.core.errors import StoreError, StoreUnavailableError
 from unswept.core.heart import Act
+from unswept.core.lease import Status
 from unswept.core.policy import LeasePolicy
 from unswept.core.replies import Accepted, Refused
+from unswept.core.units import Ms
 
 R = TypeVar("R")
 TERMS = LeasePolicy().terms()
@@ -209,3 +211,29 @@ def test_who_sends_is_stopped_at_once(tmp_path: Path, away: bool) -> None:
             assert isinstance(store.execute(c.Find("job-3")), Refused)
 
     run(scenario)
+
+
+def test_a_write_that_does_not_land_is_told_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """With its job and its cause, once the pauses are as long as they get: it may go on so for a
+    day, and nobody would know why the job does not end."""
+    policy = LeasePolicy(heartbeat_interval_ms=Ms(80), lease_ttl_ms=Ms(160))
+
+    async def scenario() -> None:
+        with open_store(tmp_path) as real:
+            store = Faulty(real)
+            store.down = (c.Complete,)
+            sender = Sender(store, policy, lambda act: True)
+            complete = c.Complete("job-1", "a", 1, Status.COMPLETED)
+            sending = asyncio.ensure_future(sender.send(complete))
+            while store.count(c.Complete) < 6:
+                await asyncio.sleep(0.01)
+            store.down = ()
+            await sending
+            await sender.close()
+
+    run(scenario)
+    [said] = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert said.startswith("Complete of job-1 is still not stored, and is tried again: ")
+    assert "cannot reach the store" in said

@@ -144,6 +144,14 @@ def test_a_command_that_cannot_be_run_fails_with_126(tmp_path: Path) -> None:
     assert outcome(tmp_path, ProcessWork(argv=("echo", "a\0b")))[0].exit_code == 126
 
 
+def test_a_folder_that_is_not_there_is_told_from_a_command_that_is_not(tmp_path: Path) -> None:
+    """126, and the message names the folder."""
+    snapshot, _ = outcome(tmp_path, ProcessWork(argv=("true",), cwd=tmp_path / "nowhere"))
+    assert snapshot.exit_code == 126
+    assert snapshot.error is not None
+    assert str(tmp_path / "nowhere") in snapshot.error
+
+
 def test_silence_longer_than_the_idle_timeout_kills(tmp_path: Path) -> None:
     """Output puts the timeout off; silence ends the process with 125."""
     script = "for i in 1 2 3 4 5; do echo $i; sleep 0.2; done; sleep 100"
@@ -255,6 +263,13 @@ def test_nonsense_is_refused_before_anything_is_written() -> None:
         ProcessWork(argv=("true",), idle_timeout_ms=Ms(0))
     with pytest.raises(MisuseError, match="max_output_bytes"):
         ProcessWork(argv=("true",), max_output_bytes=2**40)
+    with pytest.raises(MisuseError, match="stdin must be bytes or None, got 'text'"):
+        ProcessWork(argv=("true",), stdin="text")  # type: ignore[arg-type]
+    with pytest.raises(MisuseError, match="cwd must be a path or None, got 99"):
+        ProcessWork(argv=("true",), cwd=99)  # type: ignore[arg-type]
+    with pytest.raises(MisuseError, match="env must map strings to strings") as refused:
+        ProcessWork(argv=("true",), env={"TOKEN": b"secret"})  # type: ignore[dict-item]
+    assert "secret" not in str(refused.value)
 
 
 def test_a_gateway_refuses_a_cap_that_no_job_could_have(tmp_path: Path) -> None:
