@@ -118,6 +118,15 @@ def expires_claimed(world: World, command: c.Command[Any], now: StoreMs) -> Deci
     return decide(with_jobs(world, {job.id: due}), command, now)
 
 
+def expires_early(world: World, command: c.Command[Any], now: StoreMs) -> Decision[Any]:
+    """An expiry does not look at the queue deadline: it was over when its sender looked."""
+    job = world.jobs.get(command.job_id) if isinstance(command, c.ExpireQueued) else None
+    if job is None or job.queue_deadline is None:
+        return decide(world, command, now)
+    due = changed(job, queue_deadline=StoreMs(min(job.queue_deadline, now - 1)))
+    return decide(with_jobs(world, {job.id: due}), command, now)
+
+
 def cancel_lost(world: World, command: c.Command[Any], now: StoreMs) -> Decision[Any]:
     """A cancel of somebody's job is answered, and stays nowhere."""
     decision = decide(world, command, now)

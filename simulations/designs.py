@@ -380,6 +380,13 @@ _OF_JOBS: Final = (
         under=("loss",),
     ),
     _store(
+        "expires-early",
+        "An expiry does not look at the queue deadline, which was over when its sender looked.",
+        broken_stores.expires_early,
+        "L14",
+        under=("clock-edge",),
+    ),
+    _store(
         "endless-requeue",
         "A sweep requeues a job however often it has been begun.",
         broken_stores.endless,

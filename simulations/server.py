@@ -11,6 +11,14 @@ from attrs import define, evolve, frozen
 
 from unswept.core import commands as c
 from unswept.core import replies as r
+from unswept.core.errors import (
+    NotAStoreError,
+    OutcomeUnknownError,
+    StoreFullError,
+    StoreReadOnlyError,
+    StoreUnavailableError,
+    StoreVersionError,
+)
 from unswept.core.memory import MemoryStore
 from unswept.core.refusal import Refusal
 from unswept.core.world import Decision
@@ -22,6 +30,15 @@ from unswept.spec.history import History
 from unswept.spec.laws import READS, Predicate, step_laws
 from unswept.spec.observations import Step
 
+_OUTSIDE: Final = (
+    StoreUnavailableError,
+    OutcomeUnknownError,
+    StoreFullError,
+    StoreReadOnlyError,
+    NotAStoreError,
+    StoreVersionError,
+)
+"""What the world around a store does to it; a simulated run has nothing to say of that."""
 _ELSEWHERE: Final = READS | {c.LeaseEvents, c.Acknowledge}
 """Commands that a lock on the lease table does not hold up."""
 
@@ -249,8 +266,20 @@ class Server:
 
     def _compare(self, command: c.Command[Any], expected: Any) -> None:
         assert self._under_test is not None
-        reply = self._under_test.execute(command)
         self.checked["LOCKSTEP"] += 1
+        try:
+            reply = self._under_test.execute(command)
+        except _OUTSIDE:
+            raise
+        except Exception as error:
+            # Whatever else a store raises, the pure store had a reply: a statement that its own
+            # tables refuse, or a guard that disagrees with the core.
+            raise Violation(
+                "LOCKSTEP",
+                f"the store under test raised {_told(error)}, the pure store answered {expected},"
+                f" to {command}",
+                verb=type(command).__name__,
+            ) from error
         if reply != expected:
             raise Violation(
                 "LOCKSTEP",
@@ -324,3 +353,12 @@ def _moves(step: Step) -> bool:
         if before is None or after is None or before.lease.status is not after.lease.status:
             return True
     return False
+
+
+def _told(error: Exception) -> str:
+    """An error in words that are the same in every run: its own may name a temporary file, the
+    database's, which it came of, do not."""
+    first: BaseException = error
+    while first.__cause__ is not None:
+        first = first.__cause__
+    return f"{type(error).__name__}: {first}"

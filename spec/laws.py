@@ -482,6 +482,8 @@ def _l14(step: Step) -> str | None:
         remembered = after is None or after.id in step.newly_used or after.id in step.used_ids
         if before is None and after is not None and not remembered:
             return f"{after.id} was born and its id is not remembered as used"
+        if before is not None and after is not None and not _may_expire(before, after, step.now):
+            return f"{after.id} expired before its queue deadline was over"
         if before is None or after is not None:
             continue
         cmd = step.command
@@ -492,6 +494,13 @@ def _l14(step: Step) -> str | None:
         if before.id not in step.used_ids:
             return f"{before.id} was evicted and its id is not remembered"
     return None
+
+
+def _may_expire(before: Job, after: Job, now: int) -> bool:
+    """Also where it does not."""
+    if after.lease.status is not Status.EXPIRED or before.lease.status is Status.EXPIRED:
+        return True
+    return before.queue_deadline is not None and before.queue_deadline < now
 
 
 def _l15(step: Step) -> str | None:
@@ -758,7 +767,7 @@ LAWS: Final[tuple[Law, ...]] = (
     Law(
         "L14",
         "Nothing is lost: every id is active, orphaned, terminal, or evicted after its retention "
-        "and still remembered as used.",
+        "and still remembered as used; and nothing expires before its queue deadline is over.",
         Judges.STEP,
         _l14,
         of_rows=True,

@@ -295,6 +295,12 @@ _L14: Final = f"""
         h.verb <> 'Evict' OR h.before.status NOT IN {_TERMINAL} OR NOT coalesce(
             h.before.finished_at + CAST(c.command ->> 'retention_ms' AS BIGINT) < h.store_at, false)
         OR NOT EXISTS (FROM law.used u WHERE u.seed = h.seed AND u.job = h.job AND u.n < h.n))
+    UNION ALL
+    SELECT h.seed, h.n, h.job, format('expired, and its queue deadline was {{}}',
+        law.shown(h.before.queue_deadline))
+    FROM trace.changes h
+    WHERE h.after.status = 'expired' AND h.before.status <> 'expired'
+        AND NOT coalesce(h.before.queue_deadline < h.store_at, false)
 """
 
 _L15: Final = f"""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from unswept.core.commands import Command, Heartbeat, Suspects, Sweep
+from unswept.core.commands import Command, Evict, ExpireQueued, Heartbeat, Suspects, Sweep
+from unswept.core.units import StoreMs
 from unswept.simulations.faults.fault import MINUTE, SECOND, Fault, expire_all, step_clock
 from unswept.simulations.server import Ambush
 
 if TYPE_CHECKING:
     from unswept.core.sweeper import Suspicion
+    from unswept.core.world import World
     from unswept.simulations.instance import Instance
     from unswept.simulations.run import Run
 
@@ -41,17 +43,39 @@ class ClockBack(Fault):
         step_clock(run, -run.rng.randint(1, 3_600) * SECOND)
 
 
+_AT_THE_EDGE: Final = (*[Sweep] * 5, *[Suspects] * 2, Evict, ExpireQueued)
+"""Looks are many, so that most are let pass; housekeeping is seldom."""
+
+
+def _edges_of_housekeeping(world: World, command: Command[Any]) -> list[StoreMs]:
+    """When what it would do away with may first go, less a millisecond."""
+    if isinstance(command, Evict):
+        ended = (world.jobs.get(target.job_id) for target in command.targets)
+        return [
+            StoreMs(job.finished_at + command.retention_ms)
+            for job in ended
+            if job is not None and job.finished_at is not None
+        ]
+    if isinstance(command, ExpireQueued):
+        waits = world.jobs.get(command.job_id)
+        if waits is not None and waits.queue_deadline is not None:
+            return [waits.queue_deadline]
+    return []
+
+
 class ClockEdge(Fault):
     """The store clock steps to the very millisecond of a deadline."""
 
     name = "clock-edge"
-    story = "the store clock steps to the very deadline of a job as a sweep or a look arrives"
-    per_hour = 12.0
+    story = (
+        "the store clock steps to the very deadline of a job as a sweep, a look, an eviction or an"
+        " expiry arrives"
+    )
+    per_hour = 16.0
 
     def strike(self, run: Run) -> None:
-        """Lie in wait for the next sweep, or for a look, which are many more; step to the nearest
-        deadline that it concerns."""
-        wanted = Sweep if run.rng.random() < 0.7 else Suspects
+        """Lie in wait for the next of one kind; step to the nearest deadline that it concerns."""
+        wanted = run.rng.choice(_AT_THE_EDGE)
         until = run.timeline.now + 10 * MINUTE
         ambush = Ambush(wanted, until, lambda command, _: self._spring(run, command))
         run.server.ambushes.append(ambush)
@@ -64,10 +88,11 @@ class ClockEdge(Fault):
         elif isinstance(command, Suspects) and run.rng.random() < 0.1:
             concerned = sorted(world.owned)
         jobs = [world.jobs[job_id] for job_id in concerned if job_id in world.owned]
-        steps = [job.lease.deadline - now for job in jobs if job.lease.deadline is not None]
-        if not steps:
+        edges = [job.lease.deadline for job in jobs if job.lease.deadline is not None]
+        edges += _edges_of_housekeeping(world, command)
+        if not edges:
             return False
-        step_clock(run, min(steps, key=abs))
+        step_clock(run, min((edge - now for edge in edges), key=abs))
         return True
 
 
