@@ -124,7 +124,8 @@ def test_a_file_of_anything_is_refused(
 ) -> None:
     """Exit 2, with the file and the line, from the first byte or from a later one on."""
     file = tmp_path / name
-    for content, line in ((b"\xff\xfe\x80", 1), (b'{"type":"run","format":1}\n\xff', 1)):
+    whole = write(tmp_path / "whole", lines()).read_bytes()
+    for content, line in ((b"\xff\xfe\x80", 1), (whole + b"\xff", len(lines()) + 1)):
         file.write_bytes(content)
         assert f"{file}, line {line}" in refusal(monkeypatch, capsys, "report", str(file))
     kept = script(tmp_path, TWO_STEP_CLAIM)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.adapters.report.traces import change, command, instance, lines, write
+from tests.adapters.report.traces import change, command, instance, lines, row, write
 from unswept.adapters.report import reading
 from unswept.adapters.report.reading import find, read
 from unswept.core.errors import MisuseError
@@ -113,6 +113,27 @@ def test_a_line_that_is_none_is_named(tmp_path: Path, broken: str) -> None:
             "of one of its changes it has no 'beats'",
         ),
         ("sight", "beats", "2", "its type is sight, and its 'beats' cannot be '2'"),
+        (
+            "command",
+            "changes",
+            [change("renew", {"status": "bored", "epoch": 1, "beats": 1}, None)],
+            "its 'status' cannot be 'bored'",
+        ),
+        (
+            "command",
+            "changes",
+            [change("renew", None, row(status=[]))],
+            r"its 'status' cannot be '\[\]'",
+        ),
+        (
+            "command",
+            "changes",
+            [change("renew", None, row(deadline="soon"))],
+            "its 'deadline' cannot be 'soon'",
+        ),
+        ("run", "settings", {"hours": "x"}, "line 1: .* of its settings its 'hours' cannot be 'x'"),
+        ("fault", "on", [], "its type is fault, and its 'on'"),
+        ("end", "checked", {"L1": None}, "its type is end, and its 'checked'"),
         ("violation", "law", None, "its type is violation, and its 'law'"),
         ("end", "at", "late", "its type is end, and its 'at' cannot be 'late'"),
     ],
@@ -132,6 +153,9 @@ def test_a_phase_and_a_transition_are_not_left_out(tmp_path: Path) -> None:
     """A heart's event names its phase, and a change how it came about."""
     told = [*lines()[:2], instance(1, "a", "phase")]
     with pytest.raises(MisuseError, match="line 3: its type is instance, and it has no 'phase'"):
+        read(write(tmp_path / "run.jsonl", told))
+    told = [*lines()[:2], instance(1, "a", "phase", phase="merry")]
+    with pytest.raises(MisuseError, match=r"line 3: .*its 'phase' cannot be 'merry'"):
         read(write(tmp_path / "run.jsonl", told))
     changes = [{"job": "j", "before": None, "after": None}]
     told = [*lines()[:2], command(1, 1, "a", "Admit", changes=changes)]
