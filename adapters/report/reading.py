@@ -52,6 +52,8 @@ class Listed:
     seed: int
     law: str | None
     """The law that it broke."""
+    ended: bool = True
+    """The trace has its last line; without it, no law that was broken is no law that held."""
 
 
 def find(path: Path, seed: int | None) -> tuple[Path, tuple[Listed, ...]]:
@@ -157,10 +159,11 @@ def _listed(file: Path) -> Listed:
     with file.open("rb") as raw:
         raw.seek(max(0, file.stat().st_size - _TAIL))
         tail = raw.read().splitlines()[-2:]
+    ended = any(_object(text) for text in tail if text.startswith(b'{"type":"end"'))
     for text in tail:
         if text.startswith(b'{"type":"violation"'):
             line = _object(text)
             if line is None or fault_of(line) is not None:
                 raise MisuseError(f"{file}: its line of type violation is cut, or lacks its law")
-            return Listed(file, run["seed"], line["law"])
-    return Listed(file, run["seed"], None)
+            return Listed(file, run["seed"], line["law"], ended)
+    return Listed(file, run["seed"], None, ended)

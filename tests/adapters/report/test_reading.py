@@ -24,6 +24,16 @@ def test_a_folder_gives_the_first_run_that_broke_a_law(tmp_path: Path) -> None:
     file, listed = find(tmp_path, seed=None)
     assert file == broken
     assert [(each.seed, each.law) for each in listed] == [(1, None), (2, "L12"), (3, "L12")]
+    assert all(each.ended for each in listed)
+
+
+def test_a_trace_that_ends_early_is_listed_as_one(tmp_path: Path) -> None:
+    """Also where it ends within its last line."""
+    write(tmp_path / "a.jsonl", lines(1, violated=False)[:-1])
+    cut = write(tmp_path / "b.jsonl", lines(2, violated=False))
+    cut.write_text(cut.read_text()[:-20])
+    _, listed = find(tmp_path, seed=None)
+    assert [(each.law, each.ended) for each in listed] == [(None, False), (None, False)]
 
 
 def test_a_folder_gives_the_run_of_a_seed(tmp_path: Path) -> None:
