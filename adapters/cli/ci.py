@@ -11,8 +11,8 @@ import typer
 
 from unswept.adapters.cli import github as githubs
 from unswept.adapters.cli import junit as junits
+from unswept.adapters.cli import targets
 from unswept.adapters.cli.simulate_report import Report
-from unswept.core.errors import MisuseError
 
 JUNIT = Annotated[Path | None, typer.Option("--junit", help="Write JUnit XML to this file.")]
 GITHUB = Annotated[
@@ -27,8 +27,8 @@ GITHUB = Annotated[
 
 def check_file(junit: Path | None) -> None:
     """Refuse a file that cannot be written before hours are spent on what it is to say."""
-    if junit is not None and (junit.is_dir() or not junit.parent.is_dir()):
-        raise MisuseError(f"--junit must name a file in a folder that is there, got {junit.name}")
+    if junit is not None:
+        targets.check_file("--junit", junit)
 
 
 def publish(report: Report, junit: Path | None, github: bool, to_stderr: bool) -> None:
@@ -49,4 +49,4 @@ def _write(name: str, path: Path, text: str, mode: str) -> None:
         with path.open(mode, encoding="utf-8") as file:
             file.write(text)
     except OSError as error:
-        raise MisuseError(f"{name} cannot be written: {error.strerror}") from None
+        raise targets.unwritable(name, path, error) from None

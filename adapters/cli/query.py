@@ -38,7 +38,8 @@ def query(
     """Ask recorded runs in SQL.
 
     Exit code: 0 answered, or no law was broken; 1 a law was broken; 2 usage, also of SQL; 3 the
-    laws as SQL and the simulator judge a run differently.
+    laws as SQL and the simulator judge a run differently, or a trace ends early and no law was
+    broken up to there.
     """
     if as_json and as_csv:
         raise MisuseError("--json and --csv: name one of them")
@@ -73,22 +74,29 @@ def _views(traces: TraceStore) -> Rows:
 
 
 def _judge(traces: TraceStore, as_json: bool, as_csv: bool) -> ExitCode:
-    from unswept.adapters.traces.laws import disagreements, judge
+    from unswept.adapters.traces.laws import disagreements, ended_early, judge
 
     judgements = judge(traces)
-    differ = disagreements(judgements)
+    early = ended_early(traces)
+    differ = disagreements(judgements, early)
     if as_json:
-        print(json.dumps(_as_json(judgements, differ), indent=2))
+        print(json.dumps(_as_json(judgements, differ, early), indent=2))
     else:
-        _print_rows(_verdicts(judgements), as_json, as_csv)
-        for problem in differ:
-            Console(stderr=True).print(problem, markup=False, soft_wrap=True)
+        _print_rows(_verdicts(judgements, bool(early)), as_json, as_csv)
+        for problem in (*differ, *map(_ends_early, early)):
+            Console(stderr=True).print(problem, markup=False, highlight=False, soft_wrap=True)
     if differ:
         return ExitCode.UNDETERMINED
-    return ExitCode.REFUTED if any(each.broken for each in judgements) else ExitCode.HELD
+    if any(each.broken for each in judgements):
+        return ExitCode.REFUTED
+    return ExitCode.UNDETERMINED if early else ExitCode.HELD
 
 
-def _verdicts(judgements: tuple[Judgement, ...]) -> Rows:
+def _ends_early(seed: int) -> str:
+    return f"The trace of seed {seed} ends early: it has no line of type end"
+
+
+def _verdicts(judgements: tuple[Judgement, ...], early: bool) -> Rows:
     from unswept.adapters.traces.store import Rows
 
     return Rows(
@@ -99,14 +107,14 @@ def _verdicts(judgements: tuple[Judgement, ...]) -> Rows:
                 each.judged if each.why_not is None else None,
                 len(each.offences) if each.why_not is None else None,
                 len(each.reported),
-                _verdict(each),
+                _verdict(each, early),
             )
             for each in judgements
         ),
     )
 
 
-def _verdict(each: Judgement) -> str:
+def _verdict(each: Judgement, early: bool) -> str:
     if each.offences:
         first = each.offences[0]
         job = "" if first.job is None else f"{first.job}: "
@@ -115,10 +123,14 @@ def _verdict(each: Judgement) -> str:
         return f"broken in seed {each.reported[0]}, by the simulator's judgement"
     if each.why_not is not None:
         return f"not judged: {each.why_not}"
+    if early:
+        return "undetermined: not broken, and a trace ends early"
     return "held" if each.judged else "held: there was nothing to judge"
 
 
-def _as_json(judgements: tuple[Judgement, ...], differ: list[str]) -> dict[str, Any]:
+def _as_json(
+    judgements: tuple[Judgement, ...], differ: list[str], early: tuple[int, ...]
+) -> dict[str, Any]:
     return {
         "laws": [
             {
@@ -135,6 +147,7 @@ def _as_json(judgements: tuple[Judgement, ...], differ: list[str]) -> dict[str, 
             for each in judgements
         ],
         "disagreements": differ,
+        "ends_early": list(early),
     }
 
 

@@ -176,13 +176,19 @@ def _lines(path: Path) -> list[str]:
 
 def _judge(path: Path, printer: _Printer) -> ExitCode:
     lines = _lines(path)
+    from unswept.adapters.cli.replay_trace import ends_early
     from unswept.simulations.behaviours import judged
 
+    if not lines:
+        raise MisuseError(f"{path} is no trace: its first line is not of type run")
     try:
         found = judged(lines)
     except MisuseError as error:
         raise MisuseError(f"{path}, {error}") from None
     if found.offence is None:
+        if (early := ends_early(lines)) is not None:
+            printer.say(f"{path} {early}. Up to there each command is a step.")
+            return ExitCode.UNDETERMINED
         printer.say(f"Each of {found.commands} commands is a step of the specification.")
         return ExitCode.HELD
     printer.say(f"Line {found.line} is no step of the specification: {found.offence}")

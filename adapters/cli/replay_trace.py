@@ -31,6 +31,8 @@ def compared(lines: Sequence[str], name: str, store: str | None) -> Compared:
     if recipe.get("format") != FORMAT:
         said = f"the format is {recipe.get('format')!r}, and this version writes {FORMAT}"
         raise MisuseError(f"{name}, line 1: {said}")
+    if (early := ends_early(lines)) is not None:
+        raise MisuseError(f"{name} {early}: only a whole trace can come again")
     try:
         settings = settings_of(recipe.get("settings"))
     except MisuseError as error:
@@ -48,6 +50,23 @@ def compared(lines: Sequence[str], name: str, store: str | None) -> Compared:
     if found is None:
         return Compared((f"{said}: every law held.",), ExitCode.HELD)
     return Compared((f"{said}: {found.law} was broken: {found.offence}",), ExitCode.REFUTED)
+
+
+def ends_early(lines: Sequence[str]) -> str | None:
+    """How a trace falls short of the line that every run ends with; None: it has it."""
+    if any(_type(line) == _LAST for line in lines if f'"{_LAST}"' in line):
+        return None
+    if _type(lines[-1]) is None:
+        return f"is cut in line {len(lines)}"
+    return f"ends early: line {len(lines)}, its last, is not of type {_LAST}"
+
+
+def _type(line: str) -> object:
+    """None: it is no line of a trace."""
+    try:
+        return object_of(line).get("type")
+    except MisuseError:
+        return None
 
 
 def _differs(difference: tuple[int, str, str], name: str, made_by: str) -> Compared:
@@ -88,4 +107,5 @@ class _Comparison:
         return self._found
 
 
+_LAST: Final = "end"
 _NOTHING: Final = "(nothing: it ends here)"

@@ -15,6 +15,7 @@ from unswept.adapters.cli.common import need_cattrs
 from unswept.adapters.cli.evidence import PAGE, write_evidence
 from unswept.adapters.cli.keep_script import replay_command
 from unswept.adapters.cli.simulate_options import Campaign
+from unswept.adapters.cli.targets import check_file, write
 from unswept.adapters.evidence.records import folder
 from unswept.adapters.report.composing import compose
 from unswept.adapters.report.drawing import draw
@@ -80,27 +81,30 @@ def report(
         raise MisuseError("RUN is missing: a trace, or a folder of traces; or else --evidence")
     if seed is not None:
         check_whole("--seed", seed, 0, 2**63 - 1)
+    for option, asked in (("--out", out), ("--svg", svg_file), ("--png", png_file)):
+        if asked is not None:
+            check_file(option, asked)
     file, listed = find(run, seed)
     trace = _played(file) if is_script(file) else read(file)
     if seed is not None and trace.run["seed"] != seed:
         raise MisuseError(f"--seed {seed}: {file} is of seed {trace.run['seed']}")
     picture = compose(trace)
-    written: dict[Path, bytes] = {}
+    written: dict[Path, tuple[str, bytes]] = {}
     if svg_file is not None or png_file is not None:
         drawing = draw(picture, *_titles(trace))
         if svg_file is not None:
-            written[svg_file] = svg(drawing).encode()
+            written[svg_file] = ("--svg", svg(drawing).encode())
         if png_file is not None:
-            written[png_file] = png(drawing)
+            written[png_file] = ("--png", png(drawing))
     elif out is None:
         out = Path(f"report-{_name(trace)}.html")
     if out is not None:
         campaigned = None if campaign is None else _campaign(campaign)
         subject = Subject(trace, picture, listed, campaigned, _replay(trace))
-        written[out] = page(subject).encode()
+        written[out] = ("--out", page(subject).encode())
     console = Console()
-    for target, content in written.items():
-        target.write_bytes(content)
+    for target, (option, content) in written.items():
+        write(option, target, content)
         console.print(f"{target}, {len(content) / 1024:.0f} kB", highlight=False, soft_wrap=True)
     console.print(f"[bold]{verdict(trace)[1]}[/bold]")
 

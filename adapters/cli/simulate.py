@@ -27,6 +27,7 @@ from unswept.adapters.cli.simulate_options import (
     shard_named,
 )
 from unswept.adapters.cli.simulate_report import Report, print_report
+from unswept.adapters.cli.targets import check_folder
 from unswept.adapters.cluster import on_cluster
 from unswept.adapters.traces import need_traces
 from unswept.adapters.urls import TEMPORARY, SimulatedStore, without_password
@@ -132,6 +133,8 @@ def simulate(
     )
     budget_s = seconds_named(time_budget)
     check_file(junit)
+    if shrink and save != FOLDER:
+        check_folder("--save", save)
     opener = SimulatedStore(store)
     traces = None if trace is None else _traces(trace, campaign.store)
     hands = _workers(workers, scheduler)

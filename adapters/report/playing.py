@@ -8,6 +8,7 @@ from pathlib import Path
 from unswept.adapters.report.reading import Shrunk, Trace, trace_of
 from unswept.adapters.urls import SimulatedStore, reopened
 from unswept.adapters.version import version
+from unswept.core.errors import MisuseError
 from unswept.simulations.script import carried_out
 from unswept.simulations.script_file import script_of
 from unswept.simulations.script_trace import ScriptTrace
@@ -16,7 +17,11 @@ from unswept.simulations.trace import Trace as Written
 
 def played(file: Path) -> Trace:
     """The trace of a script, told to a fresh store like the one that it was found on."""
-    script = script_of(file.read_text(encoding="utf-8").splitlines(), str(file))
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise MisuseError(f"{file} cannot be read as a script: {error}") from None
+    script = script_of(text.splitlines(), str(file))
     lines: list[str] = []
     written = Written(lines.append, version(), script.store)
     opener = SimulatedStore(reopened(script.store))

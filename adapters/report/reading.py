@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from attrs import frozen
 
+from unswept.adapters.report.records import fault_of
 from unswept.core.errors import MisuseError
 
 FORMAT: Final = 1
@@ -51,6 +52,8 @@ class Listed:
     seed: int
     law: str | None
     """The law that it broke."""
+    ended: bool = True
+    """The trace has its last line; without it, no law that was broken is no law that held."""
 
 
 def find(path: Path, seed: int | None) -> tuple[Path, tuple[Listed, ...]]:
@@ -58,11 +61,15 @@ def find(path: Path, seed: int | None) -> tuple[Path, tuple[Listed, ...]]:
 
     Of a folder it is the one of `seed`; without a seed the first that broke a law, or the first.
     """
-    if path.is_file():
-        return path, ()
-    if not path.exists():
+    try:
+        if path.is_file():
+            return path, ()
+        there = path.exists()
+    except OSError as error:
+        raise MisuseError(f"{path} cannot be read: {error.strerror}") from None
+    if not there:
         raise MisuseError(f"{path} is not there: expected a trace (.jsonl), or a folder of traces")
-    files = (file for file in path.glob("*.jsonl") if not is_script(file))
+    files = (file for file in path.glob("*.jsonl") if file.is_file() and not is_script(file))
     listed = sorted(map(_listed, files), key=lambda each: (each.seed, each.file))
     if not listed:
         raise MisuseError(f"{path} has no trace: expected files that end in .jsonl")
@@ -114,29 +121,49 @@ def _first(file: Path, lines: Iterator[Line]) -> Line:
             f"{file} has format {run.get('format')}, and this version reads {FORMAT}: "
             f"it was written by unswept {run.get('version')}"
         )
+    _check(file, 1, run)
     return run
 
 
 def _lines(file: Path) -> Iterator[Line]:
-    with file.open(encoding="utf-8") as text:
-        for number, line in enumerate(text, start=1):
-            yield _line(file, number, line)
-
-
-def _line(file: Path, number: int, text: str) -> Line:
+    """The first is checked by whoever knows what it must be."""
     try:
-        line = json.loads(text)
-        if isinstance(line, dict) and isinstance(line.get("type"), str):
-            return line
-    except ValueError:
-        pass
-    raise MisuseError(f"{file}, line {number}: expected a JSON object with a type")
+        with file.open("rb") as raw:
+            for number, text in enumerate(raw, start=1):
+                line = _object(text)
+                if line is None:
+                    said = "expected a JSON object with a type"
+                    raise MisuseError(f"{file}, line {number}: {said}")
+                if number > 1:
+                    _check(file, number, line)
+                yield line
+    except OSError as error:
+        raise MisuseError(f"{file} cannot be read: {error.strerror}") from None
+
+
+def _object(text: bytes) -> Line | None:
+    try:
+        line = json.loads(text.decode())
+    except (ValueError, RecursionError):
+        return None
+    return line if isinstance(line, dict) and isinstance(line.get("type"), str) else None
+
+
+def _check(file: Path, number: int, line: Line) -> None:
+    if (wrong := fault_of(line)) is not None:
+        raise MisuseError(f"{file}, line {number}: {wrong}")
 
 
 def _listed(file: Path) -> Listed:
     run = _first(file, _lines(file))
     with file.open("rb") as raw:
         raw.seek(max(0, file.stat().st_size - _TAIL))
-        tail = raw.read().decode(errors="replace").splitlines()[-2:]
-    laws = [json.loads(line)["law"] for line in tail if line.startswith('{"type":"violation"')]
-    return Listed(file, run["seed"], laws[0] if laws else None)
+        tail = raw.read().splitlines()[-2:]
+    ended = any(_object(text) for text in tail if text.startswith(b'{"type":"end"'))
+    for text in tail:
+        if text.startswith(b'{"type":"violation"'):
+            line = _object(text)
+            if line is None or fault_of(line) is not None:
+                raise MisuseError(f"{file}: its line of type violation is cut, or lacks its law")
+            return Listed(file, run["seed"], line["law"], ended)
+    return Listed(file, run["seed"], None, ended)

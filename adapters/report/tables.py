@@ -65,13 +65,17 @@ def runs(listed: Iterable[Listed], shown: int) -> str:
     """The runs that lie in one folder."""
     rows = [
         _row(
-            (f"seed {each.seed}", each.law or "held", each.file.name),
+            (f"seed {each.seed}", each.law or _unbroken(each), each.file.name),
             each.law is not None,
             "shown here" if each.seed == shown else None,
         )
         for each in listed
     ]
     return _table("Runs in this folder", ("seed", "broken law", "trace"), rows)
+
+
+def _unbroken(run: Listed) -> str:
+    return "held" if run.ended else "undetermined: the trace ends early"
 
 
 def designs(campaign: Mapping[str, Any]) -> str:

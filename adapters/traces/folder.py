@@ -41,7 +41,8 @@ class TraceFolder:
         own = set(parquet_files(self.path).values())
         entries = sorted(self.path.iterdir())
         for entry in entries:
-            if entry not in own and not _NAME.fullmatch(entry.name):
+            known = entry in own or _NAME.fullmatch(entry.name) is not None
+            if not known or entry.is_dir():
                 raise MisuseError(
                     f"--trace must name a new folder, or one with nothing but traces, and "
                     f"{self.path} has {entry.name}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from attrs import frozen
@@ -51,13 +51,20 @@ def judge(traces: TraceStore) -> tuple[Judgement, ...]:
     return tuple(_judge(traces, law, tuple(reported.get(law.id, ()))) for law in LAWS)
 
 
-def disagreements(judgements: Sequence[Judgement]) -> list[str]:
+def ended_early(traces: TraceStore) -> tuple[int, ...]:
+    """The runs whose traces have no last line: what came after the rest was judged by nobody."""
+    cut = traces.query("SELECT seed FROM runs WHERE seed NOT IN (SELECT seed FROM ends) ORDER BY 1")
+    return tuple(seed for (seed,) in cut.rows)
+
+
+def disagreements(judgements: Sequence[Judgement], early: Collection[int] = ()) -> list[str]:
     """Where the two judgements differ: a run that the simulator found against a law, and SQL did
     not; and one that SQL found against any law, and the simulator against none.
 
-    The simulator ends a run at the first law that is broken; by the same command others may be.
+    The simulator ends a run at the first law that is broken; by the same command others may be. In
+    a trace that ends `early` its finding may be missing.
     """
-    ended = {seed for judgement in judgements for seed in judgement.reported}
+    ended = {seed for judgement in judgements for seed in judgement.reported} | {*early}
     found = []
     for judgement in judgements:
         if judgement.why_not is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -78,7 +78,7 @@ def load_files(connection: duckdb.DuckDBPyConnection, files: Iterable[Path]) -> 
         connection.execute(READ_LINES, {"files": names})
     except duckdb.Error as error:
         raise MisuseError(f"this is no trace: {error}") from None
-    _check(connection)
+    _check(connection, names)
     connection.execute("CREATE SCHEMA trace")
     for table in TABLES:
         connection.execute(f"CREATE TABLE trace.{table.name} AS {table.sql}")
@@ -106,15 +106,19 @@ def _load(connection: duckdb.DuckDBPyConnection, run: Path) -> None:
                 f"CREATE VIEW trace.{name} AS SELECT * FROM read_parquet('{quoted}')"
             )
         return
-    files = list(run.glob("*.jsonl"))
+    files = [file for file in run.glob("*.jsonl") if file.is_file()]
     if not files:
         raise MisuseError(f"{run} has no trace: expected files that end in .jsonl")
     load_files(connection, files)
 
 
-def _check(connection: duckdb.DuckDBPyConnection) -> None:
+def _check(connection: duckdb.DuckDBPyConnection, files: Iterable[str]) -> None:
+    first_lines = connection.execute(FIRST_LINES).fetchall()
+    found: dict[str, Sequence[Any]] = {file: told for file, *told in first_lines}
     seeds: dict[int, str] = {}
-    for file, type_, format_, seed, version in connection.execute(FIRST_LINES).fetchall():
+    for file in files:
+        # A file without a line is none of those that were found.
+        type_, format_, seed, version = found.get(file, (None, None, None, None))
         if type_ != "run":
             raise MisuseError(f"{file} is no trace: its first line is not of type run")
         if format_ != FORMAT:

@@ -117,6 +117,52 @@ def test_judgements_that_differ_are_no_verdict(broken: str, tmp_path: Path) -> N
     assert re.search(r"L6 was broken in seed \d+ by SQL's judgement alone", judged.stderr)
 
 
+def test_a_trace_that_ends_early_is_no_pass(sound: str, tmp_path: Path) -> None:
+    """Exit 3, whose trace it is, and no law is said to hold; it can be asked all the same."""
+    lines = (Path(sound) / "seed-1.jsonl").read_text().splitlines(keepends=True)
+    short = tmp_path / "run.jsonl"
+    for kept in (len(lines) // 2, len(lines) - 1):
+        short.write_text("".join(lines[:kept]))
+        judged = run("query", str(short), "--laws")
+        assert judged.exit_code == ExitCode.UNDETERMINED
+        assert "The trace of seed 1 ends early" in judged.stderr
+        assert " held" not in judged.stdout
+        found = json.loads(run("query", str(short), "--laws", "--json").stdout)
+        assert (found["ends_early"], found["disagreements"]) == ([1], [])
+        assert run("query", str(short), "SELECT 1").exit_code == ExitCode.HELD
+    whole = json.loads(run("query", sound, "--laws", "--json").stdout)
+    assert whole["ends_early"] == []
+
+
+def test_a_law_is_broken_also_where_the_trace_ends_early(broken: str, tmp_path: Path) -> None:
+    """Exit 1: what is missing are the simulator's words on it, and that is said."""
+    lines = next(Path(broken).glob("*.jsonl")).read_text().splitlines(keepends=True)
+    short = tmp_path / "run.jsonl"
+    for missing in (1, 2):
+        short.write_text("".join(lines[:-missing]))
+        judged = run("query", str(short), "--laws")
+        assert judged.exit_code == ExitCode.REFUTED, judged.output
+        assert "ends early" in judged.stderr
+        assert "alone" not in judged.stderr
+
+
+@pytest.mark.parametrize("words", [("--laws",), ("SELECT 1",)])
+def test_an_empty_file_is_no_trace(
+    words: tuple[str, ...],
+    sound: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Nothing was judged and nothing asked; also where another one beside it is a trace."""
+    empty = tmp_path / "empty.jsonl"
+    empty.write_text("")
+    said = "empty.jsonl is no trace: its first line is not of type run"
+    assert said in refusal(monkeypatch, capsys, "query", str(empty), *words)
+    (tmp_path / "seed-1.jsonl").write_bytes((Path(sound) / "seed-1.jsonl").read_bytes())
+    assert said in refusal(monkeypatch, capsys, "query", str(tmp_path), *words)
+
+
 @pytest.mark.parametrize(
     ("words", "named"),
     [

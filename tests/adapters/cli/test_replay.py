@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 
 from tests.adapters.cli.usage import refusal
 from unswept.adapters.cli.exit_codes import ExitCode
+from unswept.adapters.cli.keep_script import FOLDER
 from unswept.adapters.cli.main import app
 from unswept.adapters.urls import SimulatedStore
 from unswept.adapters.version import version
@@ -22,6 +23,8 @@ from unswept.simulations.trace import Trace
 
 LATE = ("--design", "early-acknowledgement", "--store", "memory:", "--faults", "consumer-lost")
 """A design that the first seed catches within two simulated minutes."""
+BROKEN = Settings(1, faults=("consumer-lost",), design="early-acknowledgement")
+"""The same as settings."""
 
 
 def run(*words: str) -> Result:
@@ -108,13 +111,39 @@ def test_a_violation_need_not_be_shrunk(tmp_path: Path) -> None:
     assert not (tmp_path / "none").exists()
 
 
-def test_a_folder_that_cannot_be_made_leaves_the_violation_as_it_is(tmp_path: Path) -> None:
-    """What broke is said in any case, and so is why its script was not kept."""
-    (tmp_path / "file").write_text("")
+def test_a_folder_that_cannot_be_made_leaves_the_violation_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What broke is said in any case, and so is why its script was not kept: nobody asked for the
+    folder that is there by default."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / FOLDER).write_text("")
     words = ("--design", "forgetful", "--store", "memory:", "--workers", "1")
-    result = run("simulate", *words, "--save", str(tmp_path / "file" / "in"))
+    result = run("simulate", *words)
     assert result.exit_code == ExitCode.REFUTED
     assert "could not be shrunk" in result.output
+
+
+def test_a_folder_that_was_asked_for_and_cannot_be_made_is_refused_before_the_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """A script that cannot be kept would be lost. Where none is made, none can be."""
+    (tmp_path / "file").write_text("")
+    folder = str(tmp_path / "file" / "in")
+    said = refusal(monkeypatch, capsys, "simulate", *LATE, "--save", folder)
+    assert "--save must name a folder that can be written" in said
+    assert folder in said
+    words = ("--seed", "1", "--hours", "0.01", "--store", "memory:", "--workers", "1")
+    held = run("simulate", *words, "--no-shrink", "--save", folder)
+    assert held.exit_code == ExitCode.HELD, held.output
+
+
+def test_a_folder_for_scripts_is_not_made_where_there_is_none_to_keep(tmp_path: Path) -> None:
+    """That it can be made is found out without making it."""
+    words = ("--seed", "1", "--hours", "0.01", "--store", "memory:", "--workers", "1")
+    held = run("simulate", *words, "--save", str(tmp_path / "new" / "scripts"))
+    assert held.exit_code == ExitCode.HELD, held.output
+    assert list(tmp_path.iterdir()) == []
 
 
 # A trace ------------------------------------------------------------------------------------------
@@ -138,8 +167,7 @@ def test_a_trace_comes_again_line_for_line(tmp_path: Path) -> None:
 
 def test_a_trace_of_a_violation_breaks_its_law_again(tmp_path: Path) -> None:
     """The same again is no pass where a law was broken."""
-    settings = Settings(1, faults=("consumer-lost",), design="early-acknowledgement")
-    path = trace(tmp_path / "seed-1.jsonl", settings, version())
+    path = trace(tmp_path / "seed-1.jsonl", BROKEN, version())
     result = run("replay", str(path))
     assert result.exit_code == ExitCode.REFUTED
     assert "F4 was broken" in result.output
@@ -162,14 +190,36 @@ def test_the_first_line_that_differs_is_named(
     assert '"kind"' in result.output
 
 
-def test_a_trace_that_ends_early_is_noticed(tmp_path: Path) -> None:
-    """Lines that are missing differ from those that come."""
+def test_a_trace_that_goes_on_behind_its_end_is_noticed(tmp_path: Path) -> None:
+    """Lines that do not come differ from those that were there."""
     path = trace(tmp_path / "seed-3.jsonl", Settings(3, hours=0.05), version())
     lines = path.read_text().splitlines()
-    path.write_text("\n".join(lines[:30]))
-    assert "line 31 is now another" in run("replay", str(path)).output.replace("\n", " ")
     path.write_text("\n".join([*lines, "{}"]))
     assert f"line {len(lines) + 1} is now" in run("replay", str(path)).output.replace("\n", " ")
+
+
+@pytest.mark.parametrize("settings", [Settings(3, hours=0.05), BROKEN], ids=["held", "broken"])
+def test_a_trace_that_ends_early_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    settings: Settings,
+) -> None:
+    """That its last lines do not come again is no fault of determinism; the specification judges
+    what is there, and that is no verdict on the run."""
+    path = trace(tmp_path / "run.jsonl", settings, version())
+    lines = path.read_text().splitlines()
+    for kept in (30, len(lines) - 1):
+        path.write_text("\n".join(lines[:kept]) + "\n")
+        said = refusal(monkeypatch, capsys, "replay", str(path))
+        assert f"{path} ends early: line {kept}, its last, is not of type end" in said
+        judged = run("replay", str(path), "--specification")
+        assert judged.exit_code == ExitCode.UNDETERMINED
+        assert "ends early" in judged.output
+    for whole in (29, len(lines) - 1):
+        path.write_text("\n".join([*lines[:whole], lines[whole][:-9]]))
+        said = refusal(monkeypatch, capsys, "replay", str(path))
+        assert f"{path} is cut in line {whole + 1}" in said
 
 
 def test_a_trace_that_this_version_cannot_run_says_why(tmp_path: Path) -> None:
@@ -240,6 +290,9 @@ def test_what_cannot_be_replayed_is_refused(
         garbage.write_text(text)
         refused = refusal(monkeypatch, capsys, "replay", str(garbage), "--specification")
         assert said in refused
+    garbage.write_text("")
+    refused = refusal(monkeypatch, capsys, "replay", str(garbage), "--specification")
+    assert f"{garbage} is no trace: its first line is not of type run" in refused
     assert "--design must be one of" in refusal(
         monkeypatch, capsys, "replay", "1", "--design", "none"
     )

@@ -82,6 +82,80 @@ def test_a_script_is_of_one_seed(
 
 
 @pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--out", "gone/x.html"), "--out must name a file in a folder that is there, got gone/x"),
+        (("--out", "folder"), "--out must name a file, and folder is a folder"),
+        (("--out", ""), "--out must name a file, and . is a folder"),
+        (("--png", "gone/x.png"), "--png must name a file in a folder that is there, got gone/x"),
+        (("--svg", "folder"), "--svg must name a file, and folder is a folder"),
+    ],
+)
+def test_a_place_that_cannot_be_written_is_refused_before_the_work(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: tuple[str, ...],
+    said: str,
+) -> None:
+    """Exit 2, with the option and the path; the trace, which is none, has not been looked at."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "run.jsonl").write_text("")
+    assert said in refusal(monkeypatch, capsys, "report", "run.jsonl", *words)
+
+
+def test_the_default_page_that_cannot_be_written_is_named(
+    trace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What it is called is known only when the trace has been read."""
+    monkeypatch.chdir(trace.parent)
+    (trace.parent / "report-seed-7.html").mkdir()
+    said = refusal(monkeypatch, capsys, "report", str(trace))
+    assert "--out report-seed-7.html cannot be written: Is a directory" in said
+
+
+@pytest.mark.parametrize("name", ["bin.jsonl", "bin.script.jsonl"])
+def test_a_file_of_anything_is_refused(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+) -> None:
+    """Exit 2, with the file and the line, from the first byte or from a later one on."""
+    file = tmp_path / name
+    whole = write(tmp_path / "whole", lines()).read_bytes()
+    for content, line in ((b"\xff\xfe\x80", 1), (whole + b"\xff", len(lines()) + 1)):
+        file.write_bytes(content)
+        assert f"{file}, line {line}" in refusal(monkeypatch, capsys, "report", str(file))
+    kept = script(tmp_path, TWO_STEP_CLAIM)
+    file.write_bytes(kept.read_bytes() + b"\xff")
+    said = refusal(monkeypatch, capsys, "report", str(file))
+    assert f"{file} cannot be read as a script" in said
+
+
+def test_a_line_that_lacks_what_its_type_has_is_refused(
+    trace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit 2, with the file, the line and what is missing."""
+    number = len(trace.read_text().splitlines()) + 1
+    with trace.open("a") as file:
+        file.write('{"type":"command","junk":1}\n')
+    said = refusal(monkeypatch, capsys, "report", str(trace))
+    assert f"{trace}, line {number}: its type is command, and it has no 'at'" in said
+
+
+def test_a_folder_that_looks_like_a_script_is_passed_over(
+    trace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where it lies in this folder, which has an empty name."""
+    monkeypatch.chdir(trace.parent)
+    (trace.parent / "x.script.jsonl").mkdir()
+    result = run("")
+    assert result.exit_code == ExitCode.HELD, result.output
+
+
+@pytest.mark.parametrize(
     ("words", "named"),
     [
         (("--seed", "8"), "--seed 8"),

@@ -37,7 +37,7 @@ REFUSED = [
     (("simulate", "--shard", "1/2", "--seed", "3"), "--seed"),
     (("simulate", "--time-budget", "10"), "--time-budget"),
     (("simulate", "--time-budget", "0s"), "--time-budget"),
-    (("simulate", "--junit", "no/such/folder/x.xml"), "--junit"),
+    (("simulate", "--junit", "no/such/folder/x.xml"), "got no/such/folder/x.xml"),
     (("simulate", "--jobs", "0"), "--jobs"),
     (("simulate", "--job-minutes", "nan"), "--job-minutes"),
 ]

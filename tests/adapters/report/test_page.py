@@ -126,9 +126,11 @@ def test_no_word_of_a_trace_becomes_markup(tmp_path: Path, place: str) -> None:
 
 def test_the_runs_of_a_folder_are_listed(tmp_path: Path) -> None:
     """With the law that each broke, and which one is shown."""
-    listed = (Listed(Path("a.jsonl"), 6, None), Listed(Path("b.jsonl"), 7, "L12"))
+    cut = Listed(Path("c.jsonl"), 8, None, ended=False)
+    listed = (Listed(Path("a.jsonl"), 6, None), Listed(Path("b.jsonl"), 7, "L12"), cut)
     text = page_of(tmp_path, lines(), listed=listed)
     assert re.search(r"seed 6</th><td[^>]*>held</td>", text)
+    assert re.search(r"seed 8</th><td[^>]*>undetermined: the trace ends early</td>", text)
     assert re.search(r'seed 7 <span class="badge bad">shown here</span></th><td[^>]*>L12', text)
 
 

@@ -93,6 +93,13 @@ def test_a_folder_with_anything_else_is_left_alone(tmp_path: Path) -> None:
     assert names(tmp_path) == set()
 
 
+def test_a_folder_with_the_name_of_a_trace_is_left_alone(tmp_path: Path) -> None:
+    """No campaign has made it."""
+    (tmp_path / "seed-1.jsonl").mkdir()
+    with pytest.raises(MisuseError, match=r"must name a new folder.* has seed-1\.jsonl"):
+        TraceFolder(tmp_path, "memory:").prepare()
+
+
 def test_a_file_is_no_folder(tmp_path: Path) -> None:
     """What is there already is named."""
     file = tmp_path / "traces"

@@ -201,6 +201,7 @@ def test_where_there_is_no_trace_says_so(tmp_path: Path) -> None:
     """No folder, an empty one, and one with two traces of a seed."""
     with pytest.raises(MisuseError, match="gone is not there"):
         TraceStore(tmp_path / "gone")
+    (tmp_path / "folder.jsonl").mkdir()
     with pytest.raises(MisuseError, match="has no trace"):
         TraceStore(tmp_path)
     write(tmp_path / "a.jsonl", RUN)
