@@ -45,13 +45,25 @@ GUARDS = {
         "f\"{_FENCE} AND status = 'queued'\"",
         "--store sqlite::memory: --faults cancel-at-step --hours 0.5 --seed 2",
     ),
+    "L4: a completion comes twice, and the event's table refuses it": Removed(
+        "adapters/sql/statements.py",
+        'f"{_FENCE} AND {ACTIVE}",\n    _ENDED,',
+        "_FENCE,\n    _ENDED,",
+        "--store sqlite::memory: --hours 0.5 --seed 1",
+    ),
+    "L8: a renewal passes over what is queued, against the core's word": Removed(
+        "adapters/sql/statements.py",
+        '("L1", "L3", "L8"),\n    f"{_FENCE} AND {ACTIVE}",',
+        '("L1", "L3", "L8"),\n    f"{_FENCE} AND status = \'running\'",',
+        "--store sqlite::memory: --hours 0.5 --seed 1",
+    ),
     "L3: a heartbeat renews whoever sends it": Removed(
         "core/lease.py",
         "    if refusal := fence(lease, owner, epoch):\n"
         "        return refusal\n"
         "    if lease.status not in MOVES[Kind.RENEW].leaves:\n",
         "    if lease.status not in MOVES[Kind.RENEW].leaves:\n",
-        "--store memory: --hours 0.5 --seed 1",
+        "--store memory: --hours 0.5 --seed 2",
     ),
     "L15: every lease looks expired": Removed(
         "core/lease.py",
