@@ -3,7 +3,7 @@ virtual time and judged."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Reversible
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
@@ -57,7 +57,7 @@ CONSUMERS: Final = 2
 _L10_ON: Final = frozenset(BY_ID["L10"].on)
 _SPARED: Final = BY_ID["L12"].broken or (lambda truth: None)
 _MEMORY: Final = 1_800_000
-"""How far back faults are remembered: longer than any lease and any outage reach."""
+"""How far back faults and beats are remembered: longer than any lease, window and outage reach."""
 
 DEFAULT: Final = LeasePolicy(
     retention_ms=Ms(1_800_000), dedup_window_ms=Ms(600_000), breaker=Breaker.SHADOW
@@ -148,8 +148,8 @@ class Outcome:
 class _Watched:
     """What the truth remembers of one instance."""
 
-    beats: list[tuple[MonoMs, MonoMs]] = field(factory=list)
-    """Accepted beats: send and answer, on its own clock."""
+    beats: deque[tuple[MonoMs, MonoMs]] = field(factory=deque)
+    """Accepted beats, as far back as any window reaches: send and answer, on its own clock."""
     stamps: dict[tuple[str, int], tuple[MonoMs, Ms]] = field(factory=dict)
     """By (job, epoch): the first send of the last accepted stamp, and its ttl."""
 
@@ -402,7 +402,8 @@ class Run:
         """An instance took the answer to its beat."""
         beats = self._watched[instance.name].beats
         beats.append((sent_at, now))
-        del beats[:-400]
+        while beats[0][1] < now - _MEMORY:
+            beats.popleft()
 
     def beat_failed(self, instance: Instance) -> None:
         """An instance got no answer to its beat in time."""
@@ -416,7 +417,7 @@ class Run:
         clock, now = instance.host.clock, instance.host.clock()
         window = self._window(instance.policy, job)
         stood = now - clock.at(self._stamped[job.id])
-        beats = self._watched[instance.name].beats
+        beats = tuple(self._watched[instance.name].beats)
         begin = now - window
         gaps = [
             answered - beats[i - 1][0]

@@ -1,14 +1,17 @@
-"""What campaigns have found in the real design, each as the few steps that it was cut to."""
+"""What campaigns have found, in the real design or in its judges, each in the fewest steps."""
 
 from __future__ import annotations
 
 import pytest
 
+from unswept.adapters.urls import SimulatedStore
 from unswept.core import commands as c
 from unswept.core.memory import MemoryStore
 from unswept.core.policy import LeasePolicy
 from unswept.core.replies import Claimed
 from unswept.core.units import StoreMs
+from unswept.simulations.campaign import run_seed
+from unswept.simulations.run import Settings
 
 TERMS = LeasePolicy().terms()
 PAST_GC = StoreMs(LeasePolicy().instance_gc_ms + 1)
@@ -35,3 +38,12 @@ def test_a_claim_number_counts_once_whatever_comes_late(goes: c.Command[object])
     reply = store.execute(claim)
     assert isinstance(reply, Claimed)
     assert (reply.grants, reply.repeated) == ((), True)
+
+
+def test_a_window_of_many_beats_is_judged_as_a_whole() -> None:
+    """Seed 639 of `unswept simulate --faults all`: a guest that beats twice a second had stood by a
+    suspect for five minutes, and was accused of a gap: only its last 400 beats were remembered.
+    (L12a)"""
+    outcome = run_seed(Settings(seed=639), SimulatedStore("memory:"))
+    assert outcome.violation is None
+    assert outcome.faults["mixed-policies"]
