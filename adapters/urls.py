@@ -51,10 +51,7 @@ class SimulatedStore:
     def __attrs_post_init__(self) -> None:
         """The kinds of store that can be simulated."""
         if is_postgres(self.url):
-            need_psycopg()
-            from unswept.adapters.postgres.settings import settings
-
-            settings(self.url)
+            check_store_url(self.url)
         elif self.url != "memory:" and not self.url.startswith("sqlite:"):
             raise MisuseError(
                 "store must be memory:, sqlite:, sqlite:PATH, sqlite::memory: or"
