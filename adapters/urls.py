@@ -100,7 +100,7 @@ def check_store_url(url: str) -> None:
         files.path_of(url)
     else:
         raise MisuseError(
-            f"store must be sqlite:PATH or postgresql://..., got {without_password(url)}"
+            f"expected sqlite:PATH or postgresql://... as a store, got {without_password(url)}"
         )
 
 

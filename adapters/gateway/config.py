@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
+
+from attrs import evolve
 
 from unswept.adapters.gateway.errors import ConfigError
 from unswept.adapters.gateway.reference_config import is_reference, reference_settings
 from unswept.adapters.gateway.settings import (
     LIMIT_KEYS,
     POLICY_KEYS,
+    VARIABLES,
     Settings,
     Value,
     own_values,
@@ -20,7 +24,11 @@ from unswept.adapters.gateway.settings import (
 )
 from unswept.adapters.urls import without_password
 
-_VARIABLES: Final = ("UNSWEPT_CONFIG", "LLM_GATEWAY_CONFIG")
+_FILE_NAMED_BY: Final = ("UNSWEPT_CONFIG", "LLM_GATEWAY_CONFIG")
+_OF_COMMANDS: Final = frozenset({"UNSWEPT_CONFIG", "UNSWEPT_STORE", "UNSWEPT_EVIDENCE"})
+"""Variables that are read elsewhere."""
+_ALIKE: Final = 0.85
+"""How much alike two names are of which one is the other, misspelt."""
 
 
 def load(
@@ -33,13 +41,27 @@ def load(
 
     From `path`, or the file that UNSWEPT_CONFIG or LLM_GATEWAY_CONFIG names, or `unswept.toml` or
     `[tool.unswept]` of `pyproject.toml` in `folder`; without any of them the defaults.
-    `ConfigError` where a file is named and not there, or is broken.
+    `ConfigError` where a file is named and not there, or is broken. What looks like a variable of
+    this library and is not read is a warning.
     """
     environment = os.environ if environment is None else environment
     document, source = _document(path, environment, Path(folder))
     if is_reference(document):
-        return reference_settings(document, source, environment)
-    return settings_from(own_values(document, source, environment))
+        settings = reference_settings(document, source, environment)
+        unread = [
+            f"{name} is not read beside {source}" for name in VARIABLES if name in environment
+        ]
+    else:
+        settings = settings_from(own_values(document, source, environment))
+        unread = []
+    return evolve(settings, warnings=(*settings.warnings, *unread, *_misspelt(environment)))
+
+
+def _misspelt(environment: Mapping[str, str]) -> Iterator[str]:
+    for name in sorted(environment):
+        if name.startswith("UNSWEPT_") and name not in {*VARIABLES, *_OF_COMMANDS}:
+            for meant in get_close_matches(name, VARIABLES, 1, _ALIKE):
+                yield f"there is no variable {name}, and it is not read; there is {meant}"
 
 
 def effective(settings: Settings) -> dict[str, Value]:
@@ -62,7 +84,8 @@ def describe(settings: Settings) -> str:
 def _document(
     path: str | os.PathLike[str] | None, environment: Mapping[str, str], folder: Path
 ) -> tuple[Mapping[str, Any], str]:
-    named = path or next((environment[name] for name in _VARIABLES if environment.get(name)), None)
+    by_variable = (environment[name] for name in _FILE_NAMED_BY if environment.get(name))
+    named = path or next(by_variable, None)
     if named is not None:
         return _read(Path(named))
     if (own := folder / "unswept.toml").exists():

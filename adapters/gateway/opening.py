@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from typing import Final
 
 from unswept.adapters.gateway.errors import ConfigError
 from unswept.adapters.gateway.gateway import Gateway
@@ -14,6 +16,8 @@ from unswept.adapters.sqlite import SqliteStore
 from unswept.adapters.urls import check_store_url, is_postgres
 from unswept.core.commands import Store
 from unswept.core.units import Ms
+
+log: Final = logging.getLogger(__name__)
 
 
 @contextmanager
@@ -35,12 +39,15 @@ def open_store(url: str, operation_timeout_ms: Ms) -> Iterator[Store]:
 async def open_gateway(
     settings: Settings, *, observer: Observer | None = None
 ) -> AsyncIterator[Gateway]:
-    """A gateway that is drained, and whose store is closed, at the end.
+    """A gateway that is drained, and whose store is closed, at the end; the log has what the
+    settings warn of.
 
     A store that cannot be opened is raised as its error: a gateway without its store is no gateway.
     """
     if settings.store_url is None:
         raise ConfigError("the settings name no store, and a gateway admits no job without one")
+    for warning in settings.warnings:
+        log.warning("%s", warning)
     store = open_store(settings.store_url, settings.policy.operation_timeout_ms)
     opened = await asyncio.to_thread(store.__enter__)
     try:

@@ -77,6 +77,8 @@ class Pulse:
         self._beat_due: tuple[int, MonoMs] | None = None
         """The one beat to send; a newer one takes the place of one that was never sent."""
         self._register_due = False
+        self._warned_of: str | None = None
+        """Why errands fail since the last beat that was accepted."""
         self._stopped = False
         # Guards all of the above, and wakes the threads that wait for it to change.
         self._changed = threading.Condition()
@@ -197,6 +199,7 @@ class Pulse:
                 self.last_error = f"a beat was answered after {now - sent_at} ms"
             self._set_heart(heart)
         if in_time:
+            self._warned_of = None
             self._on_beaten()
             self._holds.hear(beaten.answers, sent_at)
 
@@ -207,7 +210,7 @@ class Pulse:
             try:
                 self._run_errands()
             except StoreError as error:
-                log.warning("%s: %s", self._identity.instance, error)
+                self._warn_once(str(error))
             except Exception:  # whatever it was: a thread that dies sweeps no more
                 log.exception("%s: an errand failed", self._identity.instance)
             with self._changed:
@@ -215,6 +218,12 @@ class Pulse:
                 if not self._register_due:
                     wake = sweepers.wake_at(self._sweeper, self.heart, now)
                     self._nap(now, wake)
+
+    def _warn_once(self, why: str) -> None:
+        """While the store is away each errand fails alike."""
+        if why != self._warned_of:
+            self._warned_of = why
+            log.warning("%s: %s", self._identity.instance, why)
 
     def _run_errands(self) -> None:
         with self._changed:

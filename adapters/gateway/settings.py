@@ -26,7 +26,7 @@ from attrs import fields, frozen
 
 from unswept.adapters.gateway.errors import ConfigError
 from unswept.adapters.gateway.work import MAX_OUTPUT_BYTES
-from unswept.adapters.urls import check_store_url, is_postgres, without_password
+from unswept.adapters.urls import check_store_url
 from unswept.core.checks import check_whole, shown
 from unswept.core.errors import MisuseError
 from unswept.core.limiter import Limits
@@ -43,6 +43,10 @@ KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "limits": LIMIT_KEYS,
 }
 """Every table and its keys."""
+VARIABLES: Final[Mapping[str, str]] = {
+    f"UNSWEPT_{key.upper()}": key for key in ("store_url", *POLICY_KEYS, *LIMIT_KEYS)
+}
+"""Every variable that overrides a key of the file, and which."""
 TEXT_KEYS: Final = ("store_url", "breaker")
 """Keys whose variables hold a text; those of all others hold a number."""
 
@@ -86,10 +90,6 @@ def settings_from(given: Mapping[str, Value], warnings: tuple[str, ...] = ()) ->
     url = given["store_url"].value if "store_url" in given else DEFAULT_URL
     if url is not None and not (isinstance(url, str) and url):
         raise ConfigError(f"store.url must be the URL of a store, got {shown(url)}")
-    if url is not None and not (url.startswith("sqlite:") or is_postgres(url)):
-        raise ConfigError(
-            f"store.url must be sqlite:PATH or postgresql://..., got {without_password(url)}"
-        )
     if url is not None:
         try:
             check_store_url(url)
@@ -121,8 +121,7 @@ def own_values(
                     f"{source}: [{table}] has no key {key!r}, only {', '.join(KEYS[table])}"
                 )
             given["store_url" if table == "store" else key] = Value(value, source)
-    for key in ("store_url", *POLICY_KEYS, *LIMIT_KEYS):
-        name = f"UNSWEPT_{key.upper()}"
+    for name, key in VARIABLES.items():
         if name in environment:
             text = environment[name]
             given[key] = Value(text if key in TEXT_KEYS else _whole(name, text), name)

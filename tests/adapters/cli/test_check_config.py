@@ -113,7 +113,7 @@ def test_without_a_name_it_reads_what_a_gateway_would() -> None:
         ("[policy]\nlease_ttl = 5\n", "has no key 'lease_ttl'"),
         ("[policy]\nlease_ttl_ms = 20000\n", "lease_ttl_ms (20000) must be >= 2 x"),
         ("[policy\n", "is no TOML"),
-        ('[store]\nurl = "mysql://me:hunter2@host/db"\n', "store.url must be sqlite:PATH"),
+        ('[store]\nurl = "mysql://me:hunter2@host/db"\n', "store.url: expected sqlite:PATH"),
         ("[persistence]\ninstanceLeaseTtlMs = 20000\n", "must be >= 2 * instanceHeartbeatMs"),
         (None, "cannot be read"),
         ('[store]\nurl = "sqlite:"', "store.url: expected sqlite:PATH"),

@@ -116,6 +116,34 @@ def test_a_named_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
         load(environment={"UNSWEPT_MAX_RUNNING": "many"}, folder=tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("UNSWEPT_LEASE_TTL", "UNSWEPT_LEASE_TTL_MS"),
+        ("UNSWEPT_STORE_URI", "UNSWEPT_STORE_URL"),
+        ("UNSWEPT_STORE", None),
+        ("UNSWEPT_PORT", None),
+        ("LEASE_TTL_MS", None),
+    ],
+)
+def test_a_variable_that_is_misspelt_is_warned_of(
+    tmp_path: Path, name: str, meant: str | None
+) -> None:
+    """Somebody else's may begin alike, and are nobody's business here."""
+    found = read(tmp_path, "", **{name: "60000"})
+    assert found.policy.lease_ttl_ms == 90_000
+    expected = f"there is no variable {name}, and it is not read; there is {meant}"
+    assert list(found.warnings) == ([] if meant is None else [expected])
+
+
+def test_a_variable_is_not_read_beside_the_other_gateways_file(tmp_path: Path) -> None:
+    """Which has variables of its own; and says so."""
+    path = tmp_path / "config.toml"
+    path.write_text(THEIRS)
+    found = load(path, environment={"UNSWEPT_LEASE_TTL_MS": "60000"})
+    assert f"UNSWEPT_LEASE_TTL_MS is not read beside {path}" in found.warnings
+
+
 def test_the_description_says_values_sources_and_consequences(tmp_path: Path) -> None:
     """Missed heartbeats, flaps, worst detection time, and what is tight."""
     text = "[policy]\nheartbeat_interval_ms = 40000\n"

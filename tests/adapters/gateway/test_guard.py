@@ -116,7 +116,7 @@ def test_a_guard_without_a_store_says_why(
 
     async def scenario() -> None:
         with open_store(tmp_path) as store:
-            with pytest.raises(MisuseError, match="store must be sqlite:PATH or postgresql"):
+            with pytest.raises(MisuseError, match="expected sqlite:PATH or postgresql"):
                 Gateway(store, policy=policy(), guard_url="foo:bar")
             url = f"sqlite:{tmp_path}/nowhere/jobs.db"
             async with Gateway(store, policy=policy(), guard_url=url) as gateway:

@@ -127,6 +127,30 @@ def test_a_quiesced_instance_sends_nothing_that_it_must_not(tmp_path: Path) -> N
     run(scenario)
 
 
+def test_a_store_that_is_away_is_warned_of_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """However often an errand fails; once a beat was accepted, a new failure is news."""
+
+    def warned() -> int:
+        told = (record.getMessage() for record in caplog.records)
+        return sum("Register cannot reach the store" in message for message in told)
+
+    async def scenario() -> None:
+        with open_store(tmp_path) as real:
+            store = Faulty(real)
+            async with Gateway(store, policy=policy()) as gateway:
+                for outage in (1, 2):
+                    store.sent.clear()
+                    store.down = (c.Register, c.Heartbeat)
+                    await eventually(lambda: store.count(c.Register) >= 3)
+                    store.down = ()
+                    await eventually(lambda: gateway.health().phase is Phase.STEADY)
+                    assert warned() == outage
+
+    run(scenario)
+
+
 @pytest.mark.parametrize(
     ("breaker", "told"),
     [

@@ -40,6 +40,22 @@ def test_a_gateway_is_opened_from_its_settings(tmp_path: Path) -> None:
     run(scenario)
 
 
+def test_what_the_settings_warn_of_is_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Who starts a gateway need not have asked `check-config` before."""
+    url = f"sqlite:{tmp_path}/a.db"
+    given = {"UNSWEPT_STORE_URL": url, "UNSWEPT_HEARTBEAT_INTERVAL_MS": "40000"}
+    settings = load(environment=given, folder=tmp_path)
+
+    async def opened() -> None:
+        async with open_gateway(settings):
+            pass
+
+    asyncio.run(opened())
+    assert "lease_ttl_ms (90000) is under 3 x" in caplog.text
+
+
 def test_a_gateway_without_its_store_is_no_gateway(tmp_path: Path) -> None:
     """None is configured, it cannot be opened, or nobody knows the URL. (F-12)"""
 
@@ -59,7 +75,10 @@ def test_a_gateway_without_its_store_is_no_gateway(tmp_path: Path) -> None:
         asyncio.run(nothing())
     with pytest.raises(StoreError):
         asyncio.run(opened(f"sqlite:{tmp_path}/no/such/folder/a.db"))
-    with pytest.raises(MisuseError, match="store must be"), open_store("mysql://", Ms(1_000)):
+    with (
+        pytest.raises(MisuseError, match="expected sqlite:PATH or postgresql"),
+        open_store("mysql://", Ms(1_000)),
+    ):
         pass
 
 
