@@ -8,16 +8,15 @@ from typing import Any, TypeVar
 from unswept.core.checks import shown
 from unswept.core.commands import Command
 from unswept.core.errors import MisuseError
+from unswept.core.event_log import EventLog
 from unswept.core.units import StoreMs
 from unswept.core.world import (
     Decision,
     Table,
     World,
     all_commands,
-    classify,
     decide,
-    event_key,
-    put,
+    make_so,
 )
 
 R = TypeVar("R")
@@ -35,7 +34,7 @@ class MemoryStore:
         self._clock = clock
         self._tables: dict[Table, dict[Any, Any]] = {table: {} for table in Table}
         self._sets: dict[str, dict[str, None]] = {"owned": {}, "waiting": {}, "ended": {}}
-        self._events: dict[Any, Any] = {}
+        self._events = EventLog()
         self.world = World(
             jobs=self._tables[Table.JOBS],
             ids=self._tables[Table.IDS],
@@ -47,7 +46,6 @@ class MemoryStore:
             events=self._events,
             consumers=self._tables[Table.CONSUMERS],
             letters=self._tables[Table.LETTERS],
-            forgotten=self._tables[Table.EVENTS],
             **self._sets,
         )
         """A live view of the rows, for checkers; only `execute` changes it."""
@@ -62,12 +60,7 @@ class MemoryStore:
 
     def apply(self, decision: Decision[Any]) -> None:
         """Make the changes of a decision that was taken on `self.world`."""
-        for change in decision.changes:
-            put(self._tables[change.table], change)
-            if change.table is Table.JOBS:
-                classify(change.key, change.row, self._sets)
-        for event in decision.events:
-            self._events[event_key(event)] = event
+        make_so(decision, self._tables, self._events, self._sets)
 
     def close(self) -> None:
         """Nothing to close; every store has this method."""

@@ -7,7 +7,7 @@ by request key, claims, and the events that a change leaves in the same step.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Reversible
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from enum import StrEnum
 from heapq import nsmallest
 from itertools import islice
@@ -21,6 +21,7 @@ from unswept.core import job as jobs
 from unswept.core import lease as rules
 from unswept.core import outbox
 from unswept.core import replies as r
+from unswept.core.event_log import EventLog, event_key
 from unswept.core.job import Job, OnOrphan
 from unswept.core.lease import Kind, Status
 from unswept.core.outbox import Consumer, DeadLetter
@@ -46,8 +47,8 @@ class Table(StrEnum):
     CONSUMERS = "consumers"
     LETTERS = "dead_letters"
     EVENTS = "events"
-    """A change removes all events of a job, by its id; the row is the store time of it. What is
-    added stands in a decision's `events`."""
+    """A change removes all events of a job, by its id. What is added stands in a decision's
+    `events`."""
 
 
 @frozen
@@ -71,8 +72,6 @@ class DedupKey:
 
 KeyId = tuple[str, str]
 """(principal, request key)."""
-EventKey = tuple[str, int, Kind]
-"""(job id, epoch, kind)."""
 ChunkId = tuple[int, int]
 """(epoch, chunk number)."""
 
@@ -109,8 +108,7 @@ class World:
     results: Mapping[str, Result]
     output: Mapping[str, Mapping[ChunkId, Chunk]]
     instances: Mapping[str, Instance]
-    events: Mapping[EventKey, Event]
-    """In the order in which they were written: an event's number is its place, counted from 1."""
+    events: EventLog
     owned: Collection[str]
     """Active jobs that have an owner."""
     waiting: Collection[str]
@@ -119,27 +117,22 @@ class World:
     """Terminal jobs."""
     consumers: Mapping[str, Consumer] = field(factory=dict)
     letters: Mapping[LetterId, DeadLetter] = field(factory=dict)
-    forgotten: Mapping[str, StoreMs] = field(factory=dict)
-    """Jobs whose events were removed, and when: nobody reads them any more. They keep their places
-    in `events`, so that all others keep their numbers and none is ever written twice."""
 
     @classmethod
     def empty(cls) -> World:
         """A store without a row."""
-        return cls({}, {}, {}, {}, {}, {}, {}, {}, (), (), ())
+        return cls({}, {}, {}, {}, {}, {}, {}, EventLog(), (), (), ())
 
     def after(self, decision: Decision[Any]) -> World:
         """This world with a decision's changes made, as a new one."""
-        tables: dict[str, Any] = {
-            name: dict(getattr(self, name)) for name in _TABLE_FIELDS.values()
+        tables: dict[Table, Any] = {
+            table: dict(getattr(self, name)) for table, name in _TABLE_FIELDS.items()
         }
         sets: dict[str, Any] = {name: dict.fromkeys(getattr(self, name)) for name in _SETS}
-        for change in decision.changes:
-            put(tables[_TABLE_FIELDS[change.table]], change)
-            if change.table is Table.JOBS:
-                classify(change.key, change.row, sets)
-        events = {**self.events, **{event_key(event): event for event in decision.events}}
-        return World(**tables, events=events, **sets)
+        events = self.events.copy()
+        make_so(decision, tables, events, sets)
+        named = {name: tables[table] for table, name in _TABLE_FIELDS.items()}
+        return World(**named, events=events, **sets)
 
 
 _TABLE_FIELDS: Final[Mapping[Table, str]] = MappingProxyType(
@@ -153,18 +146,29 @@ _TABLE_FIELDS: Final[Mapping[Table, str]] = MappingProxyType(
         Table.INSTANCES: "instances",
         Table.CONSUMERS: "consumers",
         Table.LETTERS: "letters",
-        Table.EVENTS: "forgotten",
     }
 )
 _SETS: Final = ("owned", "waiting", "ended")
 
 
-def put(table: dict[Any, Any], change: Change) -> None:
-    """Make one change to the table that it names."""
-    if change.row is None:
-        table.pop(change.key, None)
-    else:
-        table[change.key] = change.row
+def make_so(
+    decision: Decision[Any],
+    tables: Mapping[Table, dict[Any, Any]],
+    events: EventLog,
+    sets: Mapping[str, dict[str, None]],
+) -> None:
+    """Make a decision's changes to the tables, the events, and the sets that follow from them."""
+    for event in decision.events:
+        events.append(event)
+    for table, key, row in decision.changes:
+        if table is Table.EVENTS:
+            events.remove(key)
+        elif row is None:
+            tables[table].pop(key, None)
+        else:
+            tables[table][key] = row
+        if table is Table.JOBS:
+            classify(key, row, sets)
 
 
 def classify(job_id: str, job: Job | None, sets: Mapping[str, dict[str, None]]) -> None:
@@ -183,11 +187,6 @@ def _set_of(job: Job) -> str | None:
     if job.lease.status in rules.ACTIVE:
         return "waiting" if job.lease.owner is None else "owned"
     return "ended" if job.lease.status in rules.TERMINAL else None
-
-
-def event_key(event: Event) -> EventKey:
-    """The key under which an event is written at most once. (L5)"""
-    return (event.job_id, event.epoch, event.kind)
 
 
 def decide(world: World, command: c.Command[R], now: StoreMs) -> Decision[R]:
@@ -725,12 +724,13 @@ def _past_events(world: World, cmd: c.LookOverdue, now: StoreMs) -> tuple[str, .
 
 def _forgettable(world: World, event_retention_ms: Ms, now: StoreMs) -> Iterator[tuple[int, Event]]:
     """The evictions, with their numbers, of the jobs whose events may go."""
-    told = tuple(world.events.values())
-    given_up = {told[number - 1].job_id for _, number in world.letters}
-    newest = len(told)
+    newest = world.events.newest
+    letters = {number for _, number in world.letters}
+    told = tuple(world.events.behind(0))
+    given_up = {event.job_id for number, event in told if number in letters}
     behind = min((row.position for row in world.consumers.values()), default=newest)
-    for number, event in enumerate(told, 1):
-        if event.kind is Kind.EVICT and event.job_id not in world.forgotten:
+    for number, event in told:
+        if event.kind is Kind.EVICT:
             dead = event.job_id in given_up
             if outbox.may_forget(number, event.at, newest, behind, dead, event_retention_ms, now):
                 yield number, event
@@ -786,7 +786,7 @@ def _forget_keys(world: World, cmd: c.ForgetKeys, now: StoreMs) -> Decision[r.Fo
 def _forget_events(world: World, cmd: c.ForgetEvents, now: StoreMs) -> Decision[r.Forgotten]:
     may_go = {event.job_id for _, event in _forgettable(world, cmd.event_retention_ms, now)}
     gone = [job_id for job_id in cmd.job_ids if job_id in may_go]
-    changes = tuple(Change(Table.EVENTS, job_id, now) for job_id in gone)
+    changes = tuple(Change(Table.EVENTS, job_id, None) for job_id in gone)
     return Decision(r.Forgotten(now, len(gone)), changes)
 
 
@@ -825,21 +825,9 @@ def _read_output(
 
 
 def _read_events(world: World, cmd: c.ReadEvents, now: StoreMs) -> Decision[r.EventsPage]:
-    after = min(cmd.after, len(world.events))
-    behind = enumerate(_events_behind(world, after), after + 1)
-    kept = ((number, event) for number, event in behind if event.job_id not in world.forgotten)
-    page = tuple(islice(kept, cmd.limit))
+    page = tuple(islice(world.events.behind(cmd.after), cmd.limit))
     next_after = page[-1][0] if page else cmd.after
     return Decision(r.EventsPage(now, tuple(event for _, event in page), next_after))
-
-
-def _events_behind(world: World, after: int) -> Iterable[Event]:
-    """The events after a place. Readers are seldom far from the newest: then it is found from the
-    end, so that what was written long ago costs nothing."""
-    events, left = world.events, len(world.events) - after
-    if left < after and isinstance(events, Reversible):
-        return [events[key] for key in islice(reversed(events), left)][::-1]
-    return islice(events.values(), after, None)
 
 
 def _count(world: World, cmd: c.Count, now: StoreMs) -> Decision[r.Counts]:
@@ -895,7 +883,7 @@ def _acknowledge(
     known = world.consumers.get(cmd.consumer)
     if known is None:
         return Decision(r.Refused(now, Refusal.ABSENT, None))
-    row = outbox.acknowledge(known, cmd.token, cmd.upto, len(world.events), cmd.last)
+    row = outbox.acknowledge(known, cmd.token, cmd.upto, world.events.newest, cmd.last)
     if isinstance(row, Refusal):
         return Decision(r.Refused(now, row, None))
     changes = [] if row == known else [Change(Table.CONSUMERS, row.name, row)]
@@ -924,7 +912,7 @@ def _forget_consumer(
 
 def _list_consumers(world: World, cmd: c.ListConsumers, now: StoreMs) -> Decision[r.Consumers]:
     rows = tuple(world.consumers[name] for name in sorted(world.consumers))
-    return Decision(r.Consumers(now, len(world.events), rows))
+    return Decision(r.Consumers(now, world.events.newest, rows))
 
 
 def _read_dead_letters(

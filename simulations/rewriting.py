@@ -159,7 +159,7 @@ def rebased(command: Command[Any], stamps: Stamps, world: World) -> Command[Any]
         consumer = world.consumers.get(command.consumer)
         if consumer is None or stamps.token is None or stamps.upto is None:
             return command
-        upto = min(consumer.position + stamps.upto, len(world.events))
+        upto = min(consumer.position + stamps.upto, world.events.newest)
         return evolve(command, token=consumer.token + stamps.token, upto=upto)
     if isinstance(command, c.ForgetInstances):
         return evolve(command, seen=tuple(_seen(pair, stamps, world) for pair in command.seen))

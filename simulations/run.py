@@ -4,7 +4,7 @@ virtual time and judged."""
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Reversible
+from collections.abc import Callable
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,6 +14,7 @@ from attrs import fields as attrs_fields
 from unswept.core import commands as c
 from unswept.core import heart as hearts
 from unswept.core import replies as r
+from unswept.core.event_log import event_key
 from unswept.core.heart import Phase
 from unswept.core.job import Job, Transport
 from unswept.core.lease import Kind, RequeueRule, Status, is_suspect
@@ -21,7 +22,6 @@ from unswept.core.policy import Breaker, LeasePolicy
 from unswept.core.sweeper import window_ms
 from unswept.core.units import MonoMs, Ms
 from unswept.core.values import Cause, Event
-from unswept.core.world import event_key
 from unswept.simulations.actor import Actor, Host, pause
 from unswept.simulations.authority import Authority
 from unswept.simulations.broken_leases import blanket_sweep
@@ -382,7 +382,10 @@ class Run:
 
     def handled(self, consumer: str, event: Event) -> None:
         """A consumer has handled an event: law F4."""
-        number = self._number_of(event)
+        number = self.server.pure.world.events.number(event_key(event))
+        if number is None:  # gone by now, for every consumer had come so far (F5)
+            self.sometimes(Mark.DELIVERED_AGAIN)
+            return
         done = self.truth.events_done(consumer, number)
         if number <= done:
             self.sometimes(Mark.DELIVERED_AGAIN)
@@ -390,13 +393,6 @@ class Run:
         if self.trace is not None:
             self.trace.delivery(self.timeline.now, delivery)
         self._judge("F4", delivery)
-
-    def _number_of(self, event: Event) -> int:
-        """An event's place among all that were ever written; it is seldom far from the newest."""
-        keys, key = self.server.pure.world.events, event_key(event)
-        assert isinstance(keys, Reversible)
-        behind = next(n for n, known in enumerate(reversed(keys)) if known == key)
-        return len(keys) - behind
 
     def beat_accepted(self, instance: Instance, sent_at: MonoMs, now: MonoMs) -> None:
         """An instance took the answer to its beat."""

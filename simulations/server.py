@@ -259,8 +259,8 @@ class Server:
         questions += [c.ReadDeadLetters(name) for name in self.pure.world.consumers]
         for job_id in jobs:
             questions += [c.Find(job_id), c.ReadRequest(job_id), c.ReadOutput(job_id)]
-        events = len(self.pure.world.events)
-        questions += [c.ReadEvents(after, 1_000) for after in range(0, events + 1, 1_000)]
+        newest = self.pure.world.events.newest
+        questions += [c.ReadEvents(after, 1_000) for after in range(0, newest + 1, 1_000)]
         for question in questions:
             self._compare(question, self.pure.execute(question))
 

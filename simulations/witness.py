@@ -4,7 +4,6 @@ the commands are carried out again, and the rest is believed as it was recorded.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import islice
 from typing import Any
 
 from attrs import evolve, frozen
@@ -131,16 +130,16 @@ class Witness:
         return facts
 
     def _skipped(self, delivery: Delivery) -> Facts | None:
-        """Which event it was that nobody had handled, and whether the store had forgotten any."""
-        numbered = list(self._world.events.values())
-        if delivery.done >= len(numbered):
+        """Which event it was that nobody had handled."""
+        numbered = dict(self._world.events.behind(0))
+        skipped = numbered.get(delivery.done + 1)
+        if skipped is None:
             return None
-        skipped = numbered[delivery.done]
         facts: dict[str, int | str] = {"event_of": skipped.job_id, "event": skipped.kind.value}
         if delivery.handled:
-            handled = numbered[delivery.number - 1]
+            handled = numbered[delivery.number]
             facts |= {"handled_of": handled.job_id, "handled": handled.kind.value}
-        return facts | {"gone": self._gone(delivery.done + 1, delivery.number)}
+        return facts
 
     def _delivery(self, known: Delivery, facts: Facts) -> Delivery | None:
         before, upto = self._acknowledged.get(known.consumer, (0, 0))
@@ -151,22 +150,14 @@ class Witness:
             number = upto
         if not skipped or not number or number < skipped:
             return None
-        if self._gone(skipped, number) != facts.get("gone", 0):
-            return None
         return evolve(known, number=number, done=skipped - 1)
 
-    def _gone(self, first: int, last: int) -> int:
-        """1 if events of these numbers are gone, else 0."""
-        numbered = islice(self._world.events.values(), first - 1, last)
-        return int(any(event.job_id in self._world.forgotten for event in numbered))
-
     def _number(self, job_id: str, kind: str, behind: int) -> int | None:
-        numbered = enumerate(self._world.events.values(), 1)
         return next(
             (
                 number
-                for number, event in numbered
-                if number > behind and event.job_id == job_id and event.kind.value == kind
+                for number, event in self._world.events.behind(behind)
+                if event.job_id == job_id and event.kind.value == kind
             ),
             None,
         )

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 from attrs import frozen
 
 from unswept.core.commands import Command, Evict
+from unswept.core.event_log import EventKey
 from unswept.core.heart import Phase
 from unswept.core.job import Job
 from unswept.core.lease import RequeueRule
 from unswept.core.units import MonoMs, Ms, StoreMs
 from unswept.core.values import Event
-from unswept.core.world import EventKey
 
 
 class Stamp(NamedTuple):

@@ -264,7 +264,7 @@ def _acknowledge(draw: Draw, sight: Sight, fits: Fits) -> c.Acknowledge:
     name = mostly(draw, *CONSUMERS)
     row = sight.world.consumers.get(name)
     token, position = (1, 0) if row is None else (row.token, row.position)
-    newest = len(sight.world.events)
+    newest = sight.world.events.newest
     after = min(position + 1, newest)
     upto = pick(draw, after, after, position, newest + 1)
     error = pick(draw, None, "went\0wrong")

@@ -11,6 +11,7 @@ from attrs import fields
 
 from unswept.core import commands as c
 from unswept.core import replies as r
+from unswept.core.event_log import EventKey, event_key
 from unswept.core.job import Job, OnOrphan
 from unswept.core.lease import (
     MOVES,
@@ -21,7 +22,6 @@ from unswept.core.lease import (
 from unswept.core.memory import MemoryStore
 from unswept.core.units import Ms, StoreMs
 from unswept.core.values import Event
-from unswept.core.world import EventKey, event_key
 from unswept.simulations.conformance.coverage import Coverage, edges, named_jobs, outcomes
 from unswept.simulations.conformance.stores import Clock, History, MakeStore, NonconformanceError, R
 
@@ -45,6 +45,8 @@ class Lockstep:
         """Each job as the store under test last showed it."""
         self.events: dict[EventKey, Event] = {}
         """All events that the store under test has shown."""
+        self.read_upto = 0
+        """The number of the last of them."""
 
     def ask(self, command: c.Command[R]) -> R:
         """Ask both stores; their replies, and the jobs that are meant, must be equal."""
@@ -57,7 +59,8 @@ class Lockstep:
         here the replies must be equal, and the rest at the next check of all reads."""
         self._asked(command)
         # The next step is judged by what the pure store has, and nothing is asked for it.
-        self.jobs, self.events = dict(self.pure.world.jobs), dict(self.pure.world.events)
+        self.jobs, self.read_upto = dict(self.pure.world.jobs), self.pure.world.events.newest
+        self.events.update(self.pure.world.events)
 
     def _asked(self, command: c.Command[R]) -> tuple[R, list[str]]:
         """The reply, and which jobs are meant."""
@@ -96,7 +99,8 @@ class Lockstep:
 
     def _read_events(self) -> Sequence[Event]:
         """Those since the last time."""
-        page = self._both(c.ReadEvents(after=len(self.events), limit=c.MAX_PAGE))
+        page = self._both(c.ReadEvents(after=self.read_upto, limit=c.MAX_PAGE))
+        self.read_upto = page.next_after
         for event in page.events:
             if event_key(event) in self.events:
                 raise self._broken(event, "L5: a second event under one (job, epoch, kind)")
@@ -126,7 +130,7 @@ class Lockstep:
             self._both(c.ReadDeadLetters(name))
         self._both(c.LookOverdue(Ms(1), Ms(1), Ms(0)))
         self._read_suspects()
-        for number in range(0, len(self.events), 100):
+        for number in range(0, self.read_upto, 100):
             self._both(c.ReadEvents(number, 100))
 
     def _read_suspects(self) -> None:

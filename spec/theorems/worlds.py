@@ -17,6 +17,7 @@ from unswept.core import job as jobs
 from unswept.core import lease as rules
 from unswept.core import replies as r
 from unswept.core import world as worlds
+from unswept.core.event_log import EventLog, event_key
 from unswept.core.job import Job, OnOrphan, Transport
 from unswept.core.lease import Kind, Lease, RequeueRule, Status
 from unswept.core.records import changed
@@ -34,21 +35,25 @@ OTHER: Final = "k"
 _NAMED: Final = {move.name: move for move in MOVES}
 
 
-class Past(Mapping[Any, Event]):
+class Past(EventLog):
     """The events of a store, whose keys are compared one by one: a dict would need the hash of a
     drawn number."""
 
     def __init__(self, *events: Event) -> None:
+        super().__init__()
         self._events = events
 
     def __getitem__(self, key: Any) -> Event:
         for event in self._events:
-            if worlds.event_key(event) == key:
+            if event_key(event) == key:
                 return event
         raise KeyError
 
+    def __contains__(self, key: object) -> bool:
+        return any(event_key(event) == key for event in self._events)
+
     def __iter__(self) -> Iterator[Any]:
-        return map(worlds.event_key, self._events)
+        return map(event_key, self._events)
 
     def __len__(self) -> int:
         return len(self._events)
@@ -156,7 +161,7 @@ def _leaves_one_event(move: str, command: type, twin: Edit) -> Theorem:
         (event,) = step.events
         after = job.lease
         key = (ID, after.epoch, _NAMED[move].kind(lease, after))
-        if worlds.event_key(event) != key or event.status is not after.status:
+        if event_key(event) != key or event.status is not after.status:
             return False
         return after.status is lease.status or kept("L5", step)
 

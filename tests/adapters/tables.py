@@ -79,5 +79,5 @@ def tables_in(world: World) -> dict[str, Any]:
         "instances": dict(world.instances),
         "consumers": dict(world.consumers),
         "letters": dict(world.letters),
-        "events": [e for e in world.events.values() if e.job_id not in world.forgotten],
+        "events": list(world.events.values()),
     }

@@ -11,12 +11,13 @@ import pytest
 from tests.core.story import TERMS, story
 from unswept.core import commands as c
 from unswept.core import replies as r
+from unswept.core.event_log import event_key
 from unswept.core.job import Process
 from unswept.core.lease import RequeueRule, Status
 from unswept.core.memory import MemoryStore
 from unswept.core.records import changed
 from unswept.core.units import StoreMs
-from unswept.core.world import decide, event_key
+from unswept.core.world import decide
 from unswept.simulations.conformance import Clock, probes, situations
 
 

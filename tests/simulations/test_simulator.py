@@ -114,13 +114,14 @@ def test_a_host_clock_wakes_neither_early_nor_late(drift_ppm: int, ahead: int) -
 
 
 def test_a_run_keeps_nothing_of_what_is_over() -> None:
-    """However long it takes: what grows is the store's rows, whose ids and events are for ever."""
+    """However long it takes: what grows is the store's ids, and the events of dead letters."""
     timeline = Timeline()
     run = Run(Settings(seed=5, hours=6), None, StoreClock(timeline, 0))
     timeline.run(6 * 3_600_000)
     living, jobs = {each.name: each for each in run.living()}, run.server.pure.world.jobs
     assert run._booted > 2 * len(living)
     assert len(run.server.pure.world.ids) > 5 * len(jobs)
+    assert len(run.server.pure.world.events) < run.server.pure.world.events.newest / 2
     assert set(run._watched) <= set(living)
     for name, watched in run._watched.items():
         assert len(watched.stamps) <= len(living[name].tasks) + 20

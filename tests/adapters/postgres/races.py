@@ -33,13 +33,14 @@ from tests.adapters.tables import tables_in
 from unswept.adapters.postgres import PostgresStore
 from unswept.core import commands as c
 from unswept.core import replies as r
+from unswept.core.event_log import event_key
 from unswept.core.job import OnOrphan, Process
 from unswept.core.lease import RequeueRule, Status
 from unswept.core.memory import MemoryStore
 from unswept.core.refusal import Refusal
 from unswept.core.units import Ms, StoreMs
 from unswept.core.values import Chunk, Request, Result, Stream
-from unswept.core.world import Table, World, decide, event_key
+from unswept.core.world import Table, World, decide
 
 Any_ = c.Command[Any]
 

@@ -37,10 +37,10 @@ from unswept.core.errors import (
     StoreReadOnlyError,
     StoreUnavailableError,
 )
+from unswept.core.event_log import event_key
 from unswept.core.lease import Kind, Status
 from unswept.core.units import Ms
 from unswept.core.values import Chunk, Stream
-from unswept.core.world import event_key
 
 # A command, and a situation in which it changes something.
 WRITES = [(verb, next(name for name in SITUATIONS if does_something(verb, name))) for verb in VERBS]

@@ -270,7 +270,8 @@ def _look_overdue(d: Drawer) -> c.LookOverdue:
 
 
 def _forget_events(d: Drawer) -> c.ForgetEvents:
-    evicted = sorted({*d.world.ids} - {*d.world.jobs} - {*d.world.forgotten})
+    told = {job_id for job_id, _, _ in d.world.events}
+    evicted = sorted(told - {*d.world.jobs})
     some = {*d.some(), *d.random.sample(evicted, min(9, len(evicted)))}
     return c.ForgetEvents((*sorted(some), "nobody"), EVENT_RETENTION)
 
@@ -302,12 +303,12 @@ def _register(d: Drawer) -> c.Register:
 
 
 def _read_events(d: Drawer) -> c.ReadEvents:
-    after = d.random.randint(0, len(d.world.events) + 2)
+    after = d.random.randint(0, d.world.events.newest + 2)
     return c.ReadEvents(after, d.random.choice((1, 3, 100)))
 
 
 def _acknowledge(d: Drawer) -> c.Acknowledge:
-    name, newest = d.consumer(), len(d.world.events)
+    name, newest = d.consumer(), d.world.events.newest
     row = d.world.consumers.get(name)
     token, position = (1, 0) if row is None else (row.token, row.position)
     upto = d.random.choice((position, position + 1, position + 2, newest + 1))
