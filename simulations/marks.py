@@ -58,4 +58,5 @@ class Mark(StrEnum):
     READMITTED = "an instance was readmitted after three good beats"
     DRAINED = "an instance drained under load"
     HOUSEKEPT = "housekeeping acted on what it saw twice"
+    STRANGER_REFUSED = "a stranger was refused"
     EVENTS_FORGOTTEN = "the events of an evicted job were forgotten"

@@ -36,6 +36,7 @@ from unswept.simulations.network import Envelope, Network
 from unswept.simulations.producer import Producer
 from unswept.simulations.runner import FITS, Fit, Runner
 from unswept.simulations.server import Server
+from unswept.simulations.stranger import Stranger
 from unswept.simulations.swarm import Drawn, draw, drift_ppm_of, weather_of
 from unswept.simulations.timeline import HostClock, StoreClock, Timeline
 from unswept.simulations.transcript import Transcript, told
@@ -71,9 +72,10 @@ QUICK: Final = LeasePolicy(
     retention_ms=Ms(1_200_000),
     dedup_window_ms=Ms(300_000),
     event_retention_ms=Ms(600_000),
+    instance_gc_ms=Ms(600_000),
 )
-"""Three times as quick, and it forgets the events of jobs that are gone: instances with different
-policies share a store."""
+"""Three times as quick, and it forgets the events of jobs that are gone, and instances soon:
+instances with different policies share a store."""
 FLEET: Final = evolve(DEFAULT, first_beat_ttl_ms=Ms(45_000), sweep_interval_ms=Ms(60_000))
 """A runner's: a claim that is not beaten soon is over soon; and it seldom looks for suspects."""
 PATIENT: Final = evolve(FLEET, breaker=Breaker.DEFER, event_retention_ms=Ms(600_000))
@@ -101,7 +103,7 @@ class Settings:
     faults: tuple[str, ...] = tuple(FAULTS)
     design: str = "unswept"
     runners: int = 2
-    """Runners at a time; with them come a producer, an authority and consumers."""
+    """Runners at a time; with them come a producer, an authority, consumers and a stranger."""
     jobs: int | None = None
     """How many jobs all gateways together run at a time, on average; by default what comes of one
     person every 90 seconds at each."""
@@ -201,7 +203,7 @@ class Run:
         self._booted = 0
         self._load = load_of(settings.instances, settings.jobs, settings.job_minutes)
         self.clients: list[Actor] = []
-        """Whoever deals with the fleet: producer, authority and consumers."""
+        """Whoever deals with the fleet: producer, authority, consumers and a stranger."""
         for index in range(settings.instances):
             self.timeline.after(index * 100, self._boot_gateway, self._host(index))
         runners = 0 if self.design.of_gateways else settings.runners
@@ -677,10 +679,12 @@ class Run:
         host = self.hosts[0]
         authority = Authority("authority", host, self, self._active)
         producer = Producer("producer", host, self)
-        for client in (authority, producer):
+        rows, terms = self.server.pure.world, DEFAULT.terms()
+        stranger = Stranger("stranger", self._host(1), self, rows, terms)
+        for client in (authority, producer, stranger):
             self._trace_boot(client)
             client.begin()
-        self.clients = [authority, producer]
+        self.clients = [authority, producer, stranger]
         for index in range(CONSUMERS):
             self._boot_consumer(self._host(index), authority.hear)
 

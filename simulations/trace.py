@@ -41,7 +41,7 @@ class Actor(Protocol):
 
     @property
     def kind(self) -> str:
-        """What it is: gateway, runner, producer, authority or consumer."""
+        """What it is: gateway, runner, producer, authority, consumer or stranger."""
         ...
 
     @property

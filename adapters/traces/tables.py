@@ -142,7 +142,7 @@ TABLES: Final = (
         {
             **_AT,
             "name": "whose",
-            "kind": "gateway, runner, producer, authority or consumer",
+            "kind": "gateway, runner, producer, authority, consumer or stranger",
             "host": "where it runs",
             "event": "boots, phase, stands_still, goes_on, drains, stopped or killed",
             "phase": "of event = phase: the phase of its heart from now on",

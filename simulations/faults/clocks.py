@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from unswept.core.commands import Command, Evict, ExpireQueued, Heartbeat, Suspects, Sweep
+from unswept.core.commands import (
+    Claim,
+    Command,
+    Evict,
+    ExpireQueued,
+    Heartbeat,
+    Output,
+    Suspects,
+    Sweep,
+)
 from unswept.core.units import StoreMs
 from unswept.simulations.faults.fault import MINUTE, SECOND, Fault, expire_all, step_clock
 from unswept.simulations.server import Ambush
@@ -43,12 +52,28 @@ class ClockBack(Fault):
         step_clock(run, -run.rng.randint(1, 3_600) * SECOND)
 
 
-_AT_THE_EDGE: Final = (*[Sweep] * 5, *[Suspects] * 2, Evict, ExpireQueued)
+_AT_THE_EDGE: Final = (
+    *[Sweep] * 5,
+    *[Suspects] * 2,
+    Evict,
+    *[ExpireQueued] * 2,
+    Claim,
+    Output,
+)
 """Looks are many, so that most are let pass; housekeeping is seldom."""
 
 
-def _edges_of_housekeeping(world: World, command: Command[Any]) -> list[StoreMs]:
-    """When what it would do away with may first go, less a millisecond."""
+def _edges_of_the_rest(world: World, command: Command[Any]) -> list[StoreMs]:
+    """The last moment at which it must not do away with something, or still may be late; the first
+    at which a job may be claimed."""
+    if isinstance(command, Claim):
+        waiting = (world.jobs[job_id].not_before for job_id in world.waiting)
+        return [not_before for not_before in waiting if not_before is not None]
+    if isinstance(command, Output):
+        written = world.jobs.get(command.job_id)
+        if written is not None and written.finished_at is not None:
+            return [StoreMs(written.finished_at + command.late_output_ms)]
+        return []
     if isinstance(command, Evict):
         ended = (world.jobs.get(target.job_id) for target in command.targets)
         return [
@@ -68,8 +93,8 @@ class ClockEdge(Fault):
 
     name = "clock-edge"
     story = (
-        "the store clock steps to the very deadline of a job as a sweep, a look, an eviction or an"
-        " expiry arrives"
+        "the store clock steps to the very deadline of a job as a sweep, a look, an eviction, an"
+        " expiry, a claim or an output arrives"
     )
     per_hour = 16.0
 
@@ -89,7 +114,7 @@ class ClockEdge(Fault):
             concerned = sorted(world.owned)
         jobs = [world.jobs[job_id] for job_id in concerned if job_id in world.owned]
         edges = [job.lease.deadline for job in jobs if job.lease.deadline is not None]
-        edges += _edges_of_housekeeping(world, command)
+        edges += _edges_of_the_rest(world, command)
         if not edges:
             return False
         step_clock(run, min((edge - now for edge in edges), key=abs))

@@ -113,7 +113,7 @@ def test_an_instance_is_told_of_from_its_boot_to_its_end(faults: tuple[str, ...]
     lines = of_type(traced(seed=2, hours=2, faults=faults)[1], "instance")
     assert {line["event"] for line in lines} == _TOLD[faults]
     kinds = {line["kind"] for line in lines}
-    assert kinds == {"gateway", "runner", "producer", "authority", "consumer"}
+    assert kinds == {"gateway", "runner", "producer", "authority", "consumer", "stranger"}
     for name in {line["name"] for line in lines}:
         events = [line["event"] for line in lines if line["name"] == name]
         assert events.count("boots") == 1
