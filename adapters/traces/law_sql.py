@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from unswept.adapters.traces.fleet_law_sql import F1, F2, F3, F4
+from unswept.adapters.traces.fleet_law_sql import F1, F2, F3, F4, F5
 
 _ACTIVE: Final = "('queued', 'running')"
 _TERMINAL: Final = "('completed', 'failed', 'canceled', 'expired')"
@@ -301,6 +301,8 @@ _L14: Final = f"""
     FROM trace.changes h
     WHERE h.after.status = 'expired' AND h.before.status <> 'expired'
         AND NOT coalesce(h.before.queue_deadline < h.store_at, false)
+    UNION ALL
+    SELECT seed, n, job, 'is gone, and its request, result or output is not' FROM trace.left_behind
 """
 
 _L15: Final = f"""
@@ -378,6 +380,7 @@ OFFENCES: Final[Mapping[str, str]] = MappingProxyType(
         "F2": F2,
         "F3": F3,
         "F4": F4,
+        "F5": F5,
         "WF": _WF,
     }
 )
