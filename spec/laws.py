@@ -505,8 +505,8 @@ def _l14(step: Step) -> str | None:
             return f"{before.id} was evicted before its retention was over"
         if before.id not in step.used_ids:
             return f"{before.id} was evicted and its id is not remembered"
-    for job_id in step.left_behind:
-        return f"{job_id} was evicted, and its request, result or output is still there"
+    if step.left_behind:
+        return f"{step.left_behind[0]} was evicted, and its request, result or output is left"
     return None
 
 
@@ -690,7 +690,7 @@ def _f5_leased(step: Step, cmd: c.LeaseEvents, reader: Reader) -> str | None:
     now, reply = step.now, step.reply
     alive = reader.is_leased(now)
     others = alive and reader.holder != cmd.holder
-    lease = f"the lease of {cmd.consumer}, {reader.holder}'s up to {reader.expires_at},"
+    lease = f"the lease of {cmd.consumer}, {_holder(reader)}'s up to {reader.expires_at},"
     if not isinstance(reply, r.EventsLeased):
         if not others:
             return f"{lease} was refused to {cmd.holder} at {now}"
@@ -710,7 +710,7 @@ def _f5_told(reply: Any, row: Consumer | None) -> str | None:
     told = (reply.token, reply.position, reply.expires_at, reply.attempts)
     if told == (row.token, row.position, row.expires_at, row.attempts):
         return None
-    return f"the holder of {row.name} was told {reply}, and the row says {row}"
+    return f"{row.holder} was told {_lease(reply)}; the row of {row.name} says {_lease(row)}"
 
 
 def _f5_acknowledged(step: Step, cmd: c.Acknowledge, reader: Reader, outbox: Outbox) -> str | None:
@@ -722,7 +722,7 @@ def _f5_acknowledged(step: Step, cmd: c.Acknowledge, reader: Reader, outbox: Out
         return (
             f"token {cmd.token} of {cmd.consumer} {'moved' if took else 'could not move'} it to "
             f"event {cmd.upto} of {newest}; the newest is {reader.token}, its holder is "
-            f"{reader.holder}, and it has come to {reader.position}"
+            f"{_holder(reader)}, and it has come to {reader.position}"
         )
     gives_up = cmd.error is not None
     after = reader.acknowledged(cmd.upto, cmd.last, gives_up) if took else reader
@@ -738,7 +738,7 @@ def _f5_consumer(
     step: Step, cmd: c.ForgetConsumer, reader: Reader, row: Consumer | None
 ) -> str | None:
     took, alive = isinstance(step.reply, r.Forgotten), reader.is_leased(step.now)
-    lease = f"its lease is {reader.holder}'s up to {reader.expires_at}"
+    lease = f"its lease is {_holder(reader)}'s up to {reader.expires_at}"
     if took is alive:
         return f"{cmd.consumer} was {'forgotten' if took else 'kept'} at {step.now}; {lease}"
     if took and row is not None:
@@ -750,16 +750,23 @@ def _f5_row(step: Step, name: str, reader: Reader) -> str | None:
     """The row is as everything that was answered has it."""
     assert step.outbox is not None
     row = step.outbox.row
-    is_so = (
-        Reader()
-        if row is None
-        else Reader(
-            row.token, row.position, row.holder, row.expires_at, row.attempts, reader.given_up
-        )
-    )
-    if is_so == reader:
+    if row is None:
+        return None if reader.token == 0 else f"the row of {name}, {_lease(reader)}, is gone"
+    if (row.token, row.position, row.holder, row.expires_at, row.attempts) == reader[:5]:
         return None
-    return f"the row of {name} says {row}, and after all that was answered it is {reader}"
+    return (
+        f"the row of {name} says {_lease(row)}, of {_holder(row)}; by what was answered it is "
+        f"{_lease(reader)}, of {_holder(reader)}"
+    )
+
+
+def _holder(of: Consumer | Reader) -> str:
+    return of.holder or "nobody"
+
+
+def _lease(of: Consumer | Reader | r.EventsLeased) -> str:
+    """All of a consumer's lease but its holder, in words."""
+    return f"token {of.token} behind {of.position} up to {of.expires_at}, attempt {of.attempts}"
 
 
 def _f5_events(step: Step, outbox: Outbox) -> str | None:
@@ -964,11 +971,11 @@ LAWS: Final[tuple[Law, ...]] = (
     ),
     Law(
         "F5",
-        "Of a consumer's tokens the newest alone moves its position, until it is given back, never "
-        "back and never past the newest event; a lease that is alive is nobody else's, and one "
-        "that is over is anybody's; grants are counted since the last move; and the events of a "
-        "job go only when it is evicted, their retention is over, every consumer has passed them, "
-        "and none of them is a dead letter or the newest of all.",
+        "Of a consumer's tokens the newest alone moves its position, until its lease is given up: "
+        "forward only, and never past the newest event; a lease that is alive is nobody else's, "
+        "one that is over is anybody's, and its grants since the last move are counted; and the "
+        "events of a job go only when it is evicted, their retention is over, every consumer has "
+        "come so far, and none of them is a dead letter or the newest of all.",
         Judges.STEP,
         _f5,
         OF_OUTBOX,

@@ -43,8 +43,7 @@ class Claimer:
 
 
 OF_OUTBOX: Final = (LeaseEvents, Acknowledge, ForgetConsumer, ForgetEvents, Evict)
-"""The commands that write consumers and dead letters or take events away, and that which must not.
-"""
+"""What writes consumers and dead letters, or takes events away; and evictions, which must not."""
 
 
 class Reader(NamedTuple):
@@ -86,8 +85,7 @@ class Outbox(NamedTuple):
     """What a command came to that leases, acknowledges or forgets, or that evicts: for law F5."""
 
     told: Mapping[EventKey, Event]
-    """All events before it, in the order of their numbers; also those that nobody reads any more.
-    """
+    """All events before it, by number; also those that nobody reads any more."""
     readers: Mapping[str, Reader]
     """Each consumer before it."""
     row: Consumer | None

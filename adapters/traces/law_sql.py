@@ -62,7 +62,7 @@ _L3: Final = """
     UNION ALL
     SELECT w.seed, w.n, w.job, 'a repeated start stamped it again'
     FROM written w JOIN lease l ON l.seed = w.seed AND l.n = w.n AND l.job = w.job
-    WHERE w.held AND w.verb = 'Start' AND w.was.status = 'running'
+    WHERE w.held AND w.verb = 'Start' AND w.was.status = 'running' AND l.after IS NOT NULL
         AND (l.after.status, l.after.owner, l.after.epoch, l.after.beats, l.after.deadline,
              l.after.cancel_requested_at, l.after.delayed_at, l.after.ttl_ms, l.after.confirm_ms)
         IS DISTINCT FROM
