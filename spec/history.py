@@ -56,6 +56,11 @@ class History:
                 used.append(key)
             elif table is Table.OUTPUT and row is not None:
                 output = True
+        left_behind: tuple[str, ...] = ()
+        outbox = None
+        if type(command) in _OF_OUTBOX:
+            outbox = self._outbox(world, command, decision)
+            left_behind = _left_behind(world, decision) if isinstance(command, Evict) else ()
         return Step(
             now,
             command,
@@ -70,8 +75,8 @@ class History:
             self.twin(world, command) if isinstance(command, Admit) else None,
             self._claimer(command.owner) if isinstance(command, Claim) else _NOTHING_CLAIMED,
             tuple(used),
-            _left_behind(world, decision) if isinstance(command, Evict) else (),
-            self._outbox(world, command, decision) if type(command) in _OF_OUTBOX else None,
+            left_behind,
+            outbox,
         )
 
     def used_ids(self, world: World) -> Collection[str]:

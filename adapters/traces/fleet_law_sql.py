@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from unswept.simulations.examiner import NAME as EXAMINER
+
 F1: Final = """
     WITH claims AS (
         SELECT seed, n, store_at, command ->> 'owner' AS owner,
@@ -82,7 +84,7 @@ F3: Final = """
     WHERE w.requeue <> 'never' AND v."row".epoch > w.epoch
 """
 
-F4: Final = """
+F4: Final = f"""
     WITH progress AS (
         SELECT seed, line, n, consumer, number, number AS done, 'handled' AS deed
         FROM trace.deliveries
@@ -90,15 +92,16 @@ F4: Final = """
         SELECT seed, line, n, command ->> 'consumer', CAST(command ->> 'upto' AS BIGINT),
             CASE WHEN (command ->> 'error') IS NOT NULL THEN CAST(command ->> 'upto' AS BIGINT) END,
             'acknowledged'
-        FROM trace.commands WHERE verb = 'Acknowledge' AND (answer ->> 'type') = 'Acknowledged'),
+        FROM trace.commands WHERE verb = 'Acknowledge' AND (answer ->> 'type') = 'Acknowledged'
+            AND sender <> '{EXAMINER}'),
     judged AS (
         SELECT *, coalesce(max(done) OVER (PARTITION BY seed, consumer ORDER BY line
                 ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS before,
             coalesce(max(done) OVER (PARTITION BY seed, consumer ORDER BY line
                 ROWS UNBOUNDED PRECEDING), 0) AS after
         FROM progress)
-    SELECT seed, n, NULL AS job, format('{} {} event {}, and had handled them up to {}', consumer,
-        deed, number, before) AS offence
+    SELECT seed, n, NULL AS job, format('{{}} {{}} event {{}}, and had handled them up to {{}}',
+        consumer, deed, number, before) AS offence
     FROM judged
     WHERE number > CASE WHEN deed = 'handled' THEN before + 1 ELSE after END
 """
