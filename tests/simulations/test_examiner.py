@@ -15,6 +15,7 @@ from unswept.core.units import StoreMs
 from unswept.simulations.campaign import pure_alone, run_seed
 from unswept.simulations.examiner import NAME
 from unswept.simulations.run import Run, Settings
+from unswept.simulations.shrinking import shrink
 from unswept.simulations.timeline import StoreClock, Timeline
 
 CALM = Settings(seed=1, hours=1.0, faults=())
@@ -126,3 +127,11 @@ def test_what_is_asked_at_the_end_is_refused_and_counts_for_nothing() -> None:
         Refusal.STALE_TOKEN,
     ]
     assert "examined" not in "".join(entry for entry in run.transcript.last)
+
+
+def test_what_it_finds_is_shrunk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An event past the newest stays one, however few there are: a lease and an acknowledgement."""
+    monkeypatch.setattr(outbox, "acknowledge", goes_ahead)
+    script = shrink(CALM, pure_alone, "memory:", "1.2.3").script
+    assert [type(step.command) for step in script.steps] == [c.LeaseEvents, c.Acknowledge]
+    assert script.law == "F5"
