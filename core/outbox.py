@@ -104,7 +104,7 @@ def may_forget(
 
     The retention is past, by the store clock; every consumer has come so far (`behind`: the last
     of them); none of the job's events is a dead letter (`given_up`); and it is not the newest event
-    of all, whose number says how far the events have come. (L14)"""
+    of all, whose number says how far the events have come. (F5)"""
     old = at + event_retention_ms < now
     return old and number <= behind and number < newest and not given_up
 

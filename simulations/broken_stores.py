@@ -211,7 +211,7 @@ def events_go_too(world: World, command: c.Command[Any], now: StoreMs) -> Decisi
     decision = decide(world, command, now)
     if not isinstance(command, c.Evict):
         return decision
-    gone = tuple(Change(Table.EVENTS, event.job_id, now) for event in decision.events)
+    gone = tuple(Change(Table.EVENTS, event.job_id, None) for event in decision.events)
     return changed(decision, changes=(*decision.changes, *gone))
 
 

@@ -13,7 +13,7 @@ from unswept.core import world as worlds
 from unswept.core.commands import Command
 from unswept.core.units import StoreMs
 from unswept.core.world import Decision, World
-from unswept.simulations import broken_leases, broken_stores
+from unswept.simulations import broken_leases, broken_outboxes, broken_stores
 
 Decide = Callable[[World, Command[Any], StoreMs], Decision[Any]]
 
@@ -412,7 +412,7 @@ _OF_JOBS: Final = (
         "events-go-too",
         "An eviction takes the job's events with it, read or not.",
         broken_stores.events_go_too,
-        "F4",
+        "F5",
         under=("loss",),
     ),
     _store(
@@ -431,6 +431,54 @@ _OF_JOBS: Final = (
     ),
 )
 
+_OF_OUTBOXES: Final = (
+    _store(
+        "old-token",
+        "An acknowledgement is taken under whatever token, also when another has the lease by now.",
+        broken_outboxes.old_token,
+        "F5",
+        under=("consumer-lost", "duplicate"),
+    ),
+    _store(
+        "position-back",
+        "An acknowledgement that comes late sets the consumer's position back.",
+        broken_outboxes.goes_back,
+        "F5",
+        under=("duplicate",),
+    ),
+    _store(
+        "lease-for-two",
+        "A consumer's lease is granted to whoever asks, whether it is another's or not.",
+        broken_outboxes.lease_for_two,
+        "F5",
+        under=("consumer-lost",),
+    ),
+    _store(
+        "unread-forgotten",
+        "The events of a job go when their retention is over, whoever has not come so far.",
+        broken_outboxes.forgets_unread,
+        "F5",
+        under=("clock-forward", "flaps"),
+    ),
+    _store(
+        "letter-forgotten",
+        "The events of a job go also where one of them is a dead letter.",
+        broken_outboxes.forgets_letters,
+        "F5",
+        under=("flaps",),
+    ),
+    _store(
+        "row-alone",
+        "An eviction removes the job's row, and leaves its request and its output behind.",
+        broken_outboxes.row_alone,
+        "L14",
+        under=("loss",),
+    ),
+)
+
 DESIGNS: Final[Mapping[str, Design]] = MappingProxyType(
-    {design.name: design for design in (_SOUND, *_OF_INSTANCES, *_OF_LEASES, *_OF_JOBS)}
+    {
+        design.name: design
+        for design in (_SOUND, *_OF_INSTANCES, *_OF_LEASES, *_OF_JOBS, *_OF_OUTBOXES)
+    }
 )

@@ -120,6 +120,8 @@ class Stamps:
     """The named token of a consumer less its newest."""
     upto: int | None = None
     """The named event less the consumer's position."""
+    ahead: int = 0
+    """How far the named event lies past the newest."""
 
 
 def stamps_of(command: Command[Any], world: World) -> Stamps:
@@ -128,7 +130,11 @@ def stamps_of(command: Command[Any], world: World) -> Stamps:
         consumer = world.consumers.get(command.consumer)
         if consumer is None:
             return Stamps()
-        return Stamps(token=command.token - consumer.token, upto=command.upto - consumer.position)
+        return Stamps(
+            token=command.token - consumer.token,
+            upto=command.upto - consumer.position,
+            ahead=max(0, command.upto - world.events.newest),
+        )
     if isinstance(command, c.ForgetInstances):
         rows = ((world.instances.get(name), at) for name, at in command.seen)
         return Stamps(seen={row.id: at - row.seen_at for row, at in rows if row is not None})
@@ -159,7 +165,9 @@ def rebased(command: Command[Any], stamps: Stamps, world: World) -> Command[Any]
         consumer = world.consumers.get(command.consumer)
         if consumer is None or stamps.token is None or stamps.upto is None:
             return command
-        upto = min(consumer.position + stamps.upto, world.events.newest)
+        newest = world.events.newest
+        upto = min(consumer.position + stamps.upto, newest)
+        upto = newest + stamps.ahead if stamps.ahead else upto
         return evolve(command, token=consumer.token + stamps.token, upto=upto)
     if isinstance(command, c.ForgetInstances):
         return evolve(command, seen=tuple(_seen(pair, stamps, world) for pair in command.seen))

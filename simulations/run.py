@@ -28,6 +28,7 @@ from unswept.simulations.broken_leases import blanket_sweep
 from unswept.simulations.consumer import Consumer
 from unswept.simulations.coverage import Coverage
 from unswept.simulations.designs import DESIGNS, Design
+from unswept.simulations.examiner import Examiner
 from unswept.simulations.faults import FAULTS
 from unswept.simulations.gateway import Gateway, load_of
 from unswept.simulations.instance import Instance
@@ -224,6 +225,7 @@ class Run:
         try:
             self.timeline.run(end)
             self.server.compare_all()
+            Examiner(self.server.examined, self.server.pure.world, self.server.clock).examine()
         except Violation as violation:
             self.note(f"VIOLATION {violation}")
             if self.trace is not None:

@@ -21,6 +21,7 @@ from unswept.core.errors import (
 )
 from unswept.core.memory import MemoryStore
 from unswept.core.refusal import Refusal
+from unswept.core.units import MonoMs
 from unswept.core.world import Decision
 from unswept.simulations.designs import Design
 from unswept.simulations.network import Envelope, Network
@@ -191,6 +192,22 @@ class Server:
         self, command: c.Command[Any], decision: Decision[Any], envelope: Envelope
     ) -> Any:
         """Judge what a command comes to, make it so, and compare the store under test."""
+        step = self._made_so(command, decision, envelope)
+        if self.commit is not None:
+            self._touched += [row.id for _, row in step.rows if row is not None]
+        self._observe(step, envelope)
+        return decision.reply
+
+    def examined(self, command: c.Command[Any], sender: str) -> Any:
+        """The same for what is asked when the run is over: no ambush waits, and nobody observes."""
+        decision: Decision[Any] = self._design.decide(self.pure.world, command, self.clock())
+        envelope = Envelope(sender, command, MonoMs(0), lambda reply: None)
+        self._made_so(command, decision, envelope)
+        return decision.reply
+
+    def _made_so(
+        self, command: c.Command[Any], decision: Decision[Any], envelope: Envelope
+    ) -> Step:
         step = self.history.step(self.pure.world, command, decision, self.clock())
         if self.recorder is not None:
             self.recorder(step, envelope)
@@ -200,10 +217,7 @@ class Server:
             self._compare(command, decision.reply)
         self.pure.apply(decision)
         self.history.remember(step)
-        if self.commit is not None:
-            self._touched += [row.id for _, row in step.rows if row is not None]
-        self._observe(step, envelope)
-        return decision.reply
+        return step
 
     def judge(self, step: Step) -> None:
         """Let every law that this step can break look at it."""

@@ -175,7 +175,7 @@ def not_its_beats(moment: Moment) -> Said:
     if held is None:
         return None
     job = held[0]
-    seen = c.Target(job.id, job.lease.epoch, job.lease.beats - 1, StoreMs(0))
+    seen = c.Target(job.id, job.lease.epoch, job.lease.beats - 1, job.admitted_at)
     return c.Sweep(_NAME, (seen,))
 
 

@@ -201,6 +201,7 @@ class Trace:
                 "events": [_event(event) for event in step.events],
                 "output": step.output,
                 "used": list(step.newly_used),
+                **_beside_jobs(step),
             }
         )
         self._write(f'{head[:-1]},"changes":[{changes}],{tail[1:]}\n')
@@ -309,6 +310,19 @@ def _row(job: Job | None) -> Fields | None:
     if process is not None:
         row.update(pid=process.pid, process_start=process.start, boot_id=process.boot_id)
     return {name: value for name, value in row.items() if value is not None}
+
+
+def _beside_jobs(step: Step) -> Fields:
+    """What it did with consumers and old events, if its command is one for that; and what an
+    eviction left of its jobs."""
+    fields: Fields = {"left_behind": list(step.left_behind)} if step.left_behind else {}
+    outbox = step.outbox
+    if outbox is None or (isinstance(step.command, c.Evict) and not outbox.forgotten):
+        return fields
+    row = None if outbox.row is None else dict(outbox.row.__dict__)
+    letters = [{"consumer": name, "number": number} for name, number in outbox.letters]
+    fields["outbox"] = {"row": row, "letters": letters, "forgotten": list(outbox.forgotten)}
+    return fields
 
 
 def _event(event: Event) -> Fields:

@@ -21,7 +21,19 @@ from unswept.core.commands import Command
 from unswept.core.heart import Phase
 from unswept.core.job import Job, OnOrphan
 from unswept.core.lease import ACTIVE, MOVES, TERMINAL, Kind, RequeueRule, Status, well_formed
-from unswept.spec.observations import Delivery, Neglect, Send, Step, SweepTruth, Work
+from unswept.core.outbox import Consumer
+from unswept.core.units import StoreMs
+from unswept.spec.observations import (
+    OF_OUTBOX,
+    Delivery,
+    Neglect,
+    Outbox,
+    Reader,
+    Send,
+    Step,
+    SweepTruth,
+    Work,
+)
 
 
 class Judges(StrEnum):
@@ -493,6 +505,8 @@ def _l14(step: Step) -> str | None:
             return f"{before.id} was evicted before its retention was over"
         if before.id not in step.used_ids:
             return f"{before.id} was evicted and its id is not remembered"
+    if step.left_behind:
+        return f"{step.left_behind[0]} was evicted, and its request, result or output is left"
     return None
 
 
@@ -652,6 +666,138 @@ def _f4(delivery: Delivery) -> str | None:
     )
 
 
+def _f5(step: Step) -> str | None:
+    outbox = step.outbox
+    if outbox is None:
+        return None
+    offence = _f5_of_consumer(step, outbox)
+    return offence or (_f5_events(step, outbox) if outbox.forgotten else None)
+
+
+def _f5_of_consumer(step: Step, outbox: Outbox) -> str | None:
+    cmd = step.command
+    if not isinstance(cmd, (c.LeaseEvents, c.Acknowledge, c.ForgetConsumer)):
+        return None
+    reader = outbox.readers.get(cmd.consumer, Reader())
+    if isinstance(cmd, c.LeaseEvents):
+        return _f5_leased(step, cmd, reader) or _f5_told(step.reply, outbox.row)
+    if isinstance(cmd, c.Acknowledge):
+        return _f5_acknowledged(step, cmd, reader, outbox)
+    return _f5_consumer(step, cmd, reader, outbox.row)
+
+
+def _f5_leased(step: Step, cmd: c.LeaseEvents, reader: Reader) -> str | None:
+    now, reply = step.now, step.reply
+    alive = reader.is_leased(now)
+    others = alive and reader.holder != cmd.holder
+    lease = f"the lease of {cmd.consumer}, {_holder(reader)}'s up to {reader.expires_at},"
+    if not isinstance(reply, r.EventsLeased):
+        if not others:
+            return f"{lease} was refused to {cmd.holder} at {now}"
+        return _f5_row(step, cmd.consumer, reader)
+    if others:
+        return f"{lease} was granted to {cmd.holder} at {now}"
+    if (reply.token != reader.token) if alive else (reply.token <= reader.token):
+        return f"{lease} was granted at {now} under token {reply.token}, after {reader.token}"
+    until = StoreMs(now + cmd.lease_ms)
+    return _f5_row(step, cmd.consumer, reader.leased(cmd.holder, reply.token, until))
+
+
+def _f5_told(reply: Any, row: Consumer | None) -> str | None:
+    """What a holder is told of its lease is what its row says."""
+    if not isinstance(reply, r.EventsLeased) or row is None:
+        return None
+    told = (reply.token, reply.position, reply.expires_at, reply.attempts)
+    if told == (row.token, row.position, row.expires_at, row.attempts):
+        return None
+    return f"{row.holder} was told {_lease(reply)}; the row of {row.name} says {_lease(row)}"
+
+
+def _f5_acknowledged(step: Step, cmd: c.Acknowledge, reader: Reader, outbox: Outbox) -> str | None:
+    newest = outbox.told.newest
+    given_back = reader.holder is None and cmd.upto > reader.position
+    may = reader.token == cmd.token and not given_back and cmd.upto <= newest
+    took = isinstance(step.reply, r.Acknowledged)
+    if took is not may:
+        return (
+            f"token {cmd.token} of {cmd.consumer} {'moved' if took else 'could not move'} it to "
+            f"event {cmd.upto} of {newest}; the newest is {reader.token}, its holder is "
+            f"{_holder(reader)}, and it has come to {reader.position}"
+        )
+    gives_up = cmd.error is not None
+    after = reader.acknowledged(cmd.upto, cmd.last, gives_up) if took else reader
+    letters = {(cmd.consumer, number) for number in after.given_up - reader.given_up}
+    if letters != {*outbox.letters}:
+        return (
+            f"{cmd.consumer} acknowledged event {cmd.upto} and left {len(outbox.letters)} letters"
+        )
+    return _f5_row(step, cmd.consumer, after)
+
+
+def _f5_consumer(
+    step: Step, cmd: c.ForgetConsumer, reader: Reader, row: Consumer | None
+) -> str | None:
+    took, alive = isinstance(step.reply, r.Forgotten), reader.is_leased(step.now)
+    lease = f"its lease is {_holder(reader)}'s up to {reader.expires_at}"
+    if took is alive:
+        return f"{cmd.consumer} was {'forgotten' if took else 'kept'} at {step.now}; {lease}"
+    if took and row is not None:
+        return f"{cmd.consumer} was forgotten and is still there"
+    return None if took else _f5_row(step, cmd.consumer, reader)
+
+
+def _f5_row(step: Step, name: str, reader: Reader) -> str | None:
+    """The row is as everything that was answered has it."""
+    assert step.outbox is not None
+    row = step.outbox.row
+    if row is None:
+        return None if reader.token == 0 else f"the row of {name}, {_lease(reader)}, is gone"
+    if (row.token, row.position, row.holder, row.expires_at, row.attempts) == reader[:5]:
+        return None
+    return (
+        f"the row of {name} says {_lease(row)}, of {_holder(row)}; by what was answered it is "
+        f"{_lease(reader)}, of {_holder(reader)}"
+    )
+
+
+def _holder(of: Consumer | Reader) -> str:
+    return of.holder or "nobody"
+
+
+def _lease(of: Consumer | Reader | r.EventsLeased) -> str:
+    """All of a consumer's lease but its holder, in words."""
+    return f"token {of.token} behind {of.position} up to {of.expires_at}, attempt {of.attempts}"
+
+
+def _f5_events(step: Step, outbox: Outbox) -> str | None:
+    """Why one of the jobs whose events it took should have kept them."""
+    cmd = step.command
+    retention_ms = cmd.event_retention_ms if isinstance(cmd, c.ForgetEvents) else None
+    numbers: dict[str, list[int]] = {job_id: [] for job_id in outbox.forgotten}
+    evicted: dict[str, int] = {}
+    for number, event in outbox.told.behind(0):
+        if event.job_id in numbers:
+            numbers[event.job_id].append(number)
+            if event.kind is Kind.EVICT:
+                evicted[event.job_id] = event.at
+    for job_id, own in numbers.items():
+        if job_id in step.jobs or job_id not in evicted:
+            return f"the events of {job_id} went, and it was not evicted"
+        if retention_ms is None or not evicted[job_id] + retention_ms < step.now:
+            return f"the events of {job_id}, evicted at {evicted[job_id]}, went at {step.now}"
+        if own[-1] == outbox.told.newest:
+            return f"the events of {job_id} went, and {own[-1]} was the newest of all"
+        for name, reader in outbox.readers.items():
+            if reader.position < own[-1]:
+                return (
+                    f"the events of {job_id} went up to {own[-1]}, and {name} had come to "
+                    f"{reader.position}"
+                )
+            if not reader.given_up.isdisjoint(own):
+                return f"the events of {job_id} went, one of which {name} had given up"
+    return None
+
+
 LAWS: Final[tuple[Law, ...]] = (
     Law(
         "L1",
@@ -767,7 +913,8 @@ LAWS: Final[tuple[Law, ...]] = (
     Law(
         "L14",
         "Nothing is lost: every id is active, orphaned, terminal, or evicted after its retention "
-        "and still remembered as used; and nothing expires before its queue deadline is over.",
+        "and still remembered as used; its request, result and output go with it; and nothing "
+        "expires before its queue deadline is over.",
         Judges.STEP,
         _l14,
         of_rows=True,
@@ -821,6 +968,17 @@ LAWS: Final[tuple[Law, ...]] = (
         "acknowledged; and none before those in front of it.",
         Judges.DELIVERY,
         _f4,
+    ),
+    Law(
+        "F5",
+        "Of a consumer's tokens the newest alone moves its position, until its lease is given up: "
+        "forward only, and never past the newest event; a lease that is alive is nobody else's, "
+        "one that is over is anybody's, and its grants since the last move are counted; and the "
+        "events of a job go only when it is evicted, their retention is over, every consumer has "
+        "come so far, and none of them is a dead letter or the newest of all.",
+        Judges.STEP,
+        _f5,
+        OF_OUTBOX,
     ),
     Law(
         "WF",

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from attrs import frozen
 
-from unswept.core.commands import Command, Evict
-from unswept.core.event_log import EventKey
+from unswept.core.commands import (
+    Acknowledge,
+    Command,
+    Evict,
+    ForgetConsumer,
+    ForgetEvents,
+    LeaseEvents,
+)
+from unswept.core.event_log import EventKey, EventLog
 from unswept.core.heart import Phase
 from unswept.core.job import Job
 from unswept.core.lease import RequeueRule
+from unswept.core.outbox import Consumer
 from unswept.core.units import MonoMs, Ms, StoreMs
 from unswept.core.values import Event
 
@@ -32,6 +40,60 @@ class Claimer:
     """The greatest claim number that it has used."""
     max_held: int | None = None
     """Its budget, as it registered last."""
+
+
+OF_OUTBOX: Final = (LeaseEvents, Acknowledge, ForgetConsumer, ForgetEvents, Evict)
+"""What writes consumers and dead letters, or takes events away; and evictions, which must not."""
+
+
+class Reader(NamedTuple):
+    """A consumer by what its store has answered so far, whatever its row says: for law F5."""
+
+    token: int = 0
+    """The greatest that it was granted."""
+    position: int = 0
+    """The furthest that it was told to have come."""
+    holder: str | None = None
+    """Whose its lease was last; None: it was given back."""
+    expires_at: StoreMs = StoreMs(0)
+    """Store time up to which it was leased."""
+    attempts: int = 0
+    """New tokens since it last moved."""
+    given_up: frozenset[int] = frozenset()
+    """The events that it made dead letters."""
+
+    def is_leased(self, now: StoreMs) -> bool:
+        """Is its lease alive, somebody's?"""
+        return self.holder is not None and now <= self.expires_at
+
+    def leased(self, holder: str, token: int, expires_at: StoreMs) -> Reader:
+        """After a lease that was granted, or kept: then the token is the one that it had."""
+        attempts = self.attempts + (token > self.token)
+        newest = max(self.token, token)
+        return self._replace(token=newest, holder=holder, expires_at=expires_at, attempts=attempts)
+
+    def acknowledged(self, upto: int, last: bool, gives_up: bool) -> Reader:
+        """After an acknowledgement that was taken, under whatever token."""
+        holder = None if last else self.holder
+        if upto <= self.position:
+            return self._replace(holder=holder)
+        given_up = self.given_up | {upto} if gives_up else self.given_up
+        return self._replace(position=upto, holder=holder, attempts=0, given_up=given_up)
+
+
+class Outbox(NamedTuple):
+    """What a command came to that leases, acknowledges or forgets, or that evicts: for law F5."""
+
+    told: EventLog
+    """All events that were there before it."""
+    readers: Mapping[str, Reader]
+    """Each consumer before it."""
+    row: Consumer | None
+    """After it, of the consumer that it names; None: there is none."""
+    letters: tuple[tuple[str, int], ...]
+    """The dead letters that it left: whose, and of which event."""
+    forgotten: tuple[str, ...]
+    """The jobs whose events it took."""
 
 
 class Step(NamedTuple):
@@ -60,6 +122,10 @@ class Step(NamedTuple):
     """Of a claim: what its owner had claimed with before."""
     newly_used: tuple[str, ...] = ()
     """The ids that this step records as used."""
+    left_behind: tuple[str, ...] = ()
+    """Jobs whose rows it removed, while a request, a result or output of theirs stays."""
+    outbox: Outbox | None = None
+    """None: its command has nothing to do with consumers and old events."""
 
     @property
     def is_eviction(self) -> bool:

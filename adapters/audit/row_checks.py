@@ -215,8 +215,9 @@ ROW_CHECKS: Final[tuple[Check, ...]] = (
         ("jobs",),
     ),
     Check(
-        "F4",
-        "each consumer's position against the events, and each dead letter against the position",
+        "F5",
+        "each consumer's position against the events, and each dead letter against the position and"
+        " its event",
         """
         SELECT NULL::VARCHAR, [NULL::BIGINT], c.name || ' acknowledged up to event ' || c.position
             || ', and the newest is ' || coalesce((SELECT max(seq) FROM events), 0)
@@ -226,6 +227,9 @@ ROW_CHECKS: Final[tuple[Check, ...]] = (
             || ', and has come to ' || coalesce(c.position::VARCHAR, 'none')
         FROM dead_letters AS d LEFT JOIN consumers AS c ON c.name = d.consumer
         WHERE d.number > coalesce(c.position, 0)
+        UNION ALL
+        SELECT NULL, [d.number], d.consumer || ' gave up event ' || d.number || ', which is gone'
+        FROM dead_letters AS d ANTI JOIN events AS e ON e.seq = d.number
         """,
         ("consumers", "dead_letters"),
     ),

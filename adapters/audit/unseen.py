@@ -29,6 +29,7 @@ UNSEEN: Final[Mapping[str, str]] = MappingProxyType(
         "F2": "of a job that was evicted, the policy is not kept",
         "F3": "steps of work are known to the instance alone",
         "F4": "what a consumer did with an event is known to the consumer alone",
+        "F5": "of a consumer its last row is kept, and nothing of events that were removed",
         "WF": "of the past only events are kept, not rows",
     }
 )

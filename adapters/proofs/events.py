@@ -35,7 +35,7 @@ def theorems(database: Database) -> Iterator[Theorem]:
         driver_was, driver_becomes = (database.dialect.text(text) for text in (was, becomes))
         yield Theorem(
             f"{database.name}_{name}_is_the_core",
-            "SQL L14",
+            "SQL F5",
             f"The statement `{name}` takes the event of an eviction exactly where the core lets "
             "the job's events go.",
             _claims_equal(name, where, sql, database),

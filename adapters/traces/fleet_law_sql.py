@@ -1,8 +1,10 @@
-"""The laws of the fleet, F1 to F4, as SQL over a trace; see `law_sql`."""
+"""The laws of the fleet, F1 to F5, as SQL over a trace; see `law_sql`."""
 
 from __future__ import annotations
 
 from typing import Final
+
+from unswept.simulations.examiner import NAME as EXAMINER
 
 F1: Final = """
     WITH claims AS (
@@ -82,7 +84,7 @@ F3: Final = """
     WHERE w.requeue <> 'never' AND v."row".epoch > w.epoch
 """
 
-F4: Final = """
+F4: Final = f"""
     WITH progress AS (
         SELECT seed, line, n, consumer, number, number AS done, 'handled' AS deed
         FROM trace.deliveries
@@ -90,15 +92,112 @@ F4: Final = """
         SELECT seed, line, n, command ->> 'consumer', CAST(command ->> 'upto' AS BIGINT),
             CASE WHEN (command ->> 'error') IS NOT NULL THEN CAST(command ->> 'upto' AS BIGINT) END,
             'acknowledged'
-        FROM trace.commands WHERE verb = 'Acknowledge' AND (answer ->> 'type') = 'Acknowledged'),
+        FROM trace.commands WHERE verb = 'Acknowledge' AND (answer ->> 'type') = 'Acknowledged'
+            AND sender <> '{EXAMINER}'),
     judged AS (
         SELECT *, coalesce(max(done) OVER (PARTITION BY seed, consumer ORDER BY line
                 ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS before,
             coalesce(max(done) OVER (PARTITION BY seed, consumer ORDER BY line
                 ROWS UNBOUNDED PRECEDING), 0) AS after
         FROM progress)
-    SELECT seed, n, NULL AS job, format('{} {} event {}, and had handled them up to {}', consumer,
-        deed, number, before) AS offence
+    SELECT seed, n, NULL AS job, format('{{}} {{}} event {{}}, and had handled them up to {{}}',
+        consumer, deed, number, before) AS offence
     FROM judged
     WHERE number > CASE WHEN deed = 'handled' THEN before + 1 ELSE after END
+"""
+
+F5: Final = """
+    WITH met AS (
+        SELECT r.*, coalesce(t.number, 0) AS newest,
+            alive AND holder_was IS DISTINCT FROM asker AS others
+        FROM law.readers r ASOF LEFT JOIN (
+            SELECT seed, n, max(number) AS number FROM law.told GROUP BY ALL) t
+            ON t.seed = r.seed AND r.n > t.n),
+    judged AS (
+        SELECT *, CASE verb
+                WHEN 'LeaseEvents' THEN NOT others
+                WHEN 'Acknowledge' THEN token = token_was AND upto <= newest
+                    AND (holder_was IS NOT NULL OR upto <= position_was)
+                ELSE NOT alive END AS may,
+            CASE WHEN took AND verb = 'ForgetConsumer' THEN (0, 0, NULL, 0, 0) ELSE (
+                greatest(token_was, coalesce(granted, 0)),
+                CASE WHEN moves THEN upto ELSE position_was END,
+                CASE WHEN granted IS NOT NULL THEN asker WHEN took AND last THEN NULL
+                    ELSE holder_was END,
+                CASE WHEN granted IS NOT NULL THEN store_at + lease_ms ELSE expired_at END,
+                CASE WHEN moves THEN 0 ELSE attempts_were + CAST(anew AS BIGINT) END) END AS due,
+            (coalesce("row".token, 0), coalesce("row".position, 0), "row".holder,
+                coalesce("row".expires_at, 0), coalesce("row".attempts, 0)) AS is_so,
+            [{'consumer': consumer, 'number': upto}] AS own_letter
+        FROM met),
+    came AS (
+        SELECT seed, consumer, life, n, greatest(position_was, coalesce(upto, 0)) AS position,
+            CASE WHEN moves AND gives_up THEN upto END AS given_up
+        FROM law.readers WHERE took AND verb <> 'ForgetConsumer'),
+    ends AS (
+        SELECT seed, consumer, life, n FROM law.answered WHERE took AND verb = 'ForgetConsumer'),
+    went AS (
+        SELECT o.seed, o.n, o.store_at, o.job,
+            CAST(k.command ->> 'event_retention_ms' AS BIGINT) AS retention_ms
+        FROM (SELECT *, unnest(forgotten) AS job FROM trace.outbox) o
+        JOIN trace.commands k ON k.seed = o.seed AND k.n = o.n),
+    evicted AS (
+        SELECT w.seed, w.n, w.job, arg_max(e.store_at, (t.number, e.n)) AS evicted_at
+        FROM went w JOIN trace.events e
+            ON e.seed = w.seed AND e.job = w.job AND e.n < w.n AND e.kind = 'evict'
+        JOIN law.told t ON (t.seed, t.job, t.epoch, t.kind) = (e.seed, e.job, e.epoch, e.kind)
+        GROUP BY ALL),
+    own AS (
+        SELECT w.seed, w.n, w.job, t.number
+        FROM went w JOIN law.told t ON t.seed = w.seed AND t.job = w.job AND t.n < w.n),
+    readers AS (
+        SELECT w.seed, w.n, w.job, c.consumer, max(c.position) AS position, list(c.given_up)
+            FILTER (c.given_up IS NOT NULL) AS given_up
+        FROM went w JOIN came c ON c.seed = w.seed AND c.n < w.n
+        WHERE NOT EXISTS (FROM ends e WHERE e.seed = c.seed AND e.consumer = c.consumer
+            AND e.life = c.life AND e.n < w.n)
+        GROUP BY ALL)
+    SELECT seed, n, NULL AS job, format('{} of {}, token {}, {}: it was {}, {}, token {}, up to {}',
+        verb, consumer, law.shown(token), CASE WHEN took THEN 'taken' ELSE 'refused' END,
+        law.shown(holder_was), position_was, token_was, expired_at) AS offence
+    FROM judged WHERE took <> may
+    UNION ALL
+    SELECT seed, n, NULL, format('{} was granted token {} after {}', consumer, granted, token_was)
+    FROM judged WHERE NOT CASE WHEN alive THEN granted = token_was ELSE granted > token_was END
+    UNION ALL
+    SELECT seed, n, NULL, format('the row of {} is {}, by what was answered {}', consumer, is_so,
+        due)
+    FROM judged WHERE is_so IS DISTINCT FROM due
+    UNION ALL
+    SELECT seed, n, NULL, format('the holder of {} was told what its row does not say', consumer)
+    FROM judged
+    WHERE granted IS NOT NULL AND "row" IS NOT NULL AND (granted,
+        CAST(answer ->> 'position' AS BIGINT), CAST(answer ->> 'expires_at' AS BIGINT),
+        CAST(answer ->> 'attempts' AS BIGINT)) IS DISTINCT FROM
+        ("row".token, "row".position, "row".expires_at, "row".attempts)
+    UNION ALL
+    SELECT seed, n, NULL, format('{} left {} dead letters', consumer, len(letters))
+    FROM judged
+    WHERE verb = 'Acknowledge' AND list_sort(letters) IS DISTINCT FROM
+        CASE WHEN moves AND gives_up THEN own_letter ELSE [] END
+    UNION ALL
+    SELECT w.seed, w.n, w.job, 'was not evicted, and its events went'
+    FROM went w ANTI JOIN evicted e ON (e.seed, e.n, e.job) = (w.seed, w.n, w.job)
+    UNION ALL
+    SELECT w.seed, w.n, w.job, 'has a row, and its events went'
+    FROM went w ASOF JOIN law.versions v ON v.seed = w.seed AND v.job = w.job AND w.n > v.n
+    WHERE v."row" IS NOT NULL
+    UNION ALL
+    SELECT w.seed, w.n, w.job, format('was evicted at {}, and its events went', e.evicted_at)
+    FROM went w JOIN evicted e ON (e.seed, e.n, e.job) = (w.seed, w.n, w.job)
+    WHERE NOT coalesce(e.evicted_at + w.retention_ms < w.store_at, false)
+    UNION ALL
+    SELECT seed, n, job, format('its events went, and {} was the newest of all', number)
+    FROM own o
+    WHERE NOT EXISTS (FROM law.told t WHERE t.seed = o.seed AND t.n < o.n AND t.number > o.number)
+    UNION ALL
+    SELECT o.seed, o.n, o.job, format('its events went, and {} had come to {} and given up {}',
+        r.consumer, r.position, law.shown(r.given_up))
+    FROM own o JOIN readers r ON (r.seed, r.n, r.job) = (o.seed, o.n, o.job)
+    WHERE r.position < o.number OR coalesce(list_contains(r.given_up, o.number), false)
 """

@@ -64,6 +64,53 @@ _TABLES: Final[Mapping[str, str]] = MappingProxyType(
                         "cancel_requested_at": "BIGINT"}]')) AS said
                 FROM trace.commands WHERE verb = 'Heartbeat')) a
             ASOF LEFT JOIN law.versions v ON v.seed = a.seed AND v.job = a.job AND a.n > v.n""",
+        # Each event and its number; written again, it keeps that.
+        "told": """
+            SELECT *, row_number() OVER (PARTITION BY seed ORDER BY n, i) AS number
+            FROM (SELECT seed, job, epoch, kind, min(n) AS n, arg_min(i, (n, i)) AS i
+                  FROM trace.events GROUP BY seed, job, epoch, kind)""",
+        # What each consumer was answered: `life` counts how often it was forgotten before.
+        "answered": """
+            SELECT *, count(*) FILTER (verb = 'ForgetConsumer' AND took) OVER (
+                PARTITION BY seed, consumer ORDER BY n
+                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS life
+            FROM (
+                SELECT o.seed, o.n, o.store_at, o.verb, o.consumer, o."row", o.letters, k.answer,
+                    (k.answer ->> 'type') <> 'Refused' AS took, k.command ->> 'holder' AS asker,
+                    CAST(k.command ->> 'lease_ms' AS BIGINT) AS lease_ms,
+                    CAST(k.command ->> 'token' AS BIGINT) AS token,
+                    CAST(k.command ->> 'upto' AS BIGINT) AS upto,
+                    CAST(k.command ->> 'last' AS BOOLEAN) AS last,
+                    (k.command ->> 'error') IS NOT NULL AS gives_up,
+                    CASE WHEN k.verb = 'LeaseEvents' THEN CAST(k.answer ->> 'token' AS BIGINT) END
+                        AS granted
+                FROM trace.outbox o JOIN trace.commands k ON k.seed = o.seed AND k.n = o.n
+                WHERE o.consumer IS NOT NULL)""",
+        # The same, with the consumer before it as the answers until then have it.
+        "readers": """
+            WITH came AS (
+                SELECT *, coalesce(max(granted) OVER before, 0) AS token_was,
+                    coalesce(max(upto) FILTER (took) OVER before, 0) AS position_was,
+                    last_value(CASE WHEN took AND (granted IS NOT NULL OR last)
+                        THEN {'name': asker} END IGNORE NULLS) OVER before AS holder_was,
+                    coalesce(last_value(CASE WHEN granted IS NOT NULL THEN store_at + lease_ms END
+                        IGNORE NULLS) OVER before, 0) AS expired_at
+                FROM law.answered
+                WINDOW before AS (PARTITION BY seed, consumer, life ORDER BY n
+                    ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)),
+            moved AS (
+                SELECT * REPLACE (holder_was.name AS holder_was),
+                    coalesce(granted > token_was, false) AS anew,
+                    coalesce(took AND upto > position_was, false) AS moves
+                FROM came),
+            stretched AS (
+                SELECT *, count(*) FILTER (moves) OVER (PARTITION BY seed, consumer, life
+                    ORDER BY n ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS stretch
+                FROM moved)
+            SELECT *, count(*) FILTER (anew) OVER (PARTITION BY seed, consumer, life, stretch
+                    ORDER BY n ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS attempts_were,
+                coalesce(holder_was IS NOT NULL AND store_at <= expired_at, false) AS alive
+            FROM stretched""",
         # What each transition leaves, reaches, and does to the epoch.
         "moves": f'SELECT * FROM (VALUES {_MOVES}) AS m(kind, was, "now", epoch_step)',
     }

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from unswept.adapters.traces.fleet_law_sql import F1, F2, F3, F4
+from unswept.adapters.traces.fleet_law_sql import F1, F2, F3, F4, F5
 
 _ACTIVE: Final = "('queued', 'running')"
 _TERMINAL: Final = "('completed', 'failed', 'canceled', 'expired')"
@@ -62,7 +62,7 @@ _L3: Final = """
     UNION ALL
     SELECT w.seed, w.n, w.job, 'a repeated start stamped it again'
     FROM written w JOIN lease l ON l.seed = w.seed AND l.n = w.n AND l.job = w.job
-    WHERE w.held AND w.verb = 'Start' AND w.was.status = 'running'
+    WHERE w.held AND w.verb = 'Start' AND w.was.status = 'running' AND l.after IS NOT NULL
         AND (l.after.status, l.after.owner, l.after.epoch, l.after.beats, l.after.deadline,
              l.after.cancel_requested_at, l.after.delayed_at, l.after.ttl_ms, l.after.confirm_ms)
         IS DISTINCT FROM
@@ -301,6 +301,8 @@ _L14: Final = f"""
     FROM trace.changes h
     WHERE h.after.status = 'expired' AND h.before.status <> 'expired'
         AND NOT coalesce(h.before.queue_deadline < h.store_at, false)
+    UNION ALL
+    SELECT seed, n, job, 'is gone, and its request, result or output is not' FROM trace.left_behind
 """
 
 _L15: Final = f"""
@@ -378,6 +380,7 @@ OFFENCES: Final[Mapping[str, str]] = MappingProxyType(
         "F2": F2,
         "F3": F3,
         "F4": F4,
+        "F5": F5,
         "WF": _WF,
     }
 )

@@ -10,6 +10,7 @@ from attrs import frozen
 from unswept.adapters.traces.law_helpers import PREPARATION
 from unswept.adapters.traces.law_sql import NOT_JUDGED, OFFENCES
 from unswept.adapters.traces.store import TraceStore
+from unswept.simulations.examiner import NAME as EXAMINER
 from unswept.spec.laws import LAWS, READS, Judges, Law
 
 
@@ -98,8 +99,8 @@ def _judge(traces: TraceStore, law: Law, reported: tuple[int, ...]) -> Judgement
 
 
 _ACKNOWLEDGED: Final = (
-    "SELECT seed FROM trace.commands"
-    " WHERE verb = 'Acknowledge' AND (answer ->> 'type') = 'Acknowledged'"
+    "SELECT seed FROM trace.commands WHERE verb = 'Acknowledge'"
+    f" AND (answer ->> 'type') = 'Acknowledged' AND sender <> '{EXAMINER}'"
 )
 
 

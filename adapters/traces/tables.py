@@ -24,6 +24,10 @@ _EVENT: Final = """STRUCT(job VARCHAR, epoch BIGINT, kind VARCHAR, "at" BIGINT, 
 _SIGHT: Final = """STRUCT(job_id VARCHAR, window_ms BIGINT, stood_still_ms BIGINT,
     longest_gap_ms BIGINT, gap_ms BIGINT)"""
 
+_OUTBOX: Final = """STRUCT("row" STRUCT(name VARCHAR, position BIGINT, token BIGINT, holder VARCHAR,
+    expires_at BIGINT, attempts BIGINT), letters STRUCT(consumer VARCHAR, number BIGINT)[],
+    forgotten VARCHAR[])"""
+
 _KEYS: Final = {
     "type": "VARCHAR",
     "at": "BIGINT",
@@ -58,6 +62,8 @@ _KEYS: Final = {
     "events": f"{_EVENT}[]",
     "output": "BOOLEAN",
     "used": "VARCHAR[]",
+    "left_behind": "VARCHAR[]",
+    "outbox": _OUTBOX,
     "instance": "VARCHAR",
     "repeat": "BOOLEAN",
     "sights": f"{_SIGHT}[]",
@@ -230,6 +236,31 @@ TABLES: Final = (
         "each.status, each.owner, each.actor, each.beats, each.deadline, each.beat_at, "
         "each.first_seen_at, each.forced, each.cause",
         _each("events"),
+    ),
+    _table(
+        "outbox",
+        "What a command left of a consumer, or took of the events.",
+        {
+            **_ORDERED,
+            "verb": "which command",
+            "store_at": "the store clock",
+            "consumer": "the consumer that it names",
+            "row": "that consumer's row after it, a struct: row.position, ...; or null",
+            "letters": "the dead letters that it left, as structs",
+            "forgotten": "the jobs whose events it took",
+        },
+        "command",
+        "line, \"at\" AS at_ms, n, verb, store_at, command ->> 'consumer' AS consumer, "
+        'outbox."row" AS "row", outbox.letters AS letters, outbox.forgotten AS forgotten',
+        "(FROM lines WHERE outbox IS NOT NULL)",
+    ),
+    _table(
+        "left_behind",
+        "A job that was evicted, and whose request, result or output is still there.",
+        {**_ORDERED, "job": "the job"},
+        "command",
+        'line, "at" AS at_ms, n, each AS job',
+        _each("left_behind"),
     ),
     _table(
         "sights",

@@ -537,7 +537,7 @@ THEOREMS: Final = (
         Edit(rules.may_evict, "finished_at + retention_ms >= now", "finished_at >= now"),
     ),
     theorem(
-        "L14",
+        "F5",
         events_go_only_when_nobody_may_want_them,
         Edit(outbox.may_forget, "number <= behind", "number <= newest"),
     ),

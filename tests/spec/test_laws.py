@@ -19,6 +19,7 @@ from unswept.core.heart import MAY, Act, Phase
 from unswept.core.job import Job, OnOrphan, Terms, Transport
 from unswept.core.lease import Kind, Lease, RequeueRule, Status
 from unswept.core.memory import MemoryStore
+from unswept.core.outbox import Consumer, DeadLetter
 from unswept.core.refusal import Refusal
 from unswept.core.units import MonoMs, Ms, StoreMs
 from unswept.core.values import Chunk, Event, Request, Stream
@@ -29,6 +30,7 @@ from unswept.spec.observations import (
     Claimer,
     Delivery,
     Neglect,
+    Reader,
     Send,
     Sight,
     Stamp,
@@ -789,6 +791,107 @@ def f1_for_another() -> Pair:
     return both(queue(), 10, CLAIM, with_lease(owner="B"))
 
 
+LEASE_MS: Final = Ms(100)
+
+
+def lease(holder: str) -> c.LeaseEvents:
+    return c.LeaseEvents("mail", holder, LEASE_MS)
+
+
+def acknowledge(
+    upto: int, token: int = 1, last: bool = False, error: str | None = None
+) -> c.Acknowledge:
+    return c.Acknowledge("mail", token, upto, last, error)
+
+
+FORGET: Final = c.ForgetEvents(("j1",), Ms(500))
+
+
+def finished() -> Scene:
+    """Three events of j1: its admit, start and completion at 50."""
+    return running().run(50, complete())
+
+
+def reading(last: bool = False) -> Scene:
+    """Three events; R has mail's lease up to 160, by token 1, and has acknowledged two."""
+    return finished().run(60, lease("R")).run(61, acknowledge(2, last=last))
+
+
+def taken_over() -> Scene:
+    """S has it since, by token 2."""
+    return reading().run(161, lease("S"))
+
+
+def evicted_and_read(upto: int = 4, given_up: int | None = None) -> Scene:
+    """Four events of j1, the last that of its eviction at 1051, and one of another job; mail has
+    come to `upto`."""
+    scene = finished().run(1_051, evict()).run(1_052, c.Enqueue("q1"), lease("R"))
+    if given_up is not None:
+        scene.run(1_053, acknowledge(given_up, error="it fails every time"))
+    return scene.run(1_054, acknowledge(upto))
+
+
+def f5(scene: Callable[[], Scene], at: int, command: c.Command[Any], tamper: Tamper) -> Case:
+    return lambda: both(scene(), at, command, tamper)
+
+
+def f5_as(
+    scene: Callable[[], Scene], at: int, command: c.Command[Any], taken: c.Command[Any], when: int
+) -> Case:
+    """A command is carried out as if it were another one, or came at another time."""
+
+    def case() -> Pair:
+        made = scene()
+        other = decide(made.store.world, taken, StoreMs(when))
+        return both(made, at, command, lambda _: other)
+
+    return case
+
+
+def with_consumer(**fields: Any) -> Tamper:
+    """The row of mail as it should not be, and what is replied likewise."""
+
+    def tamper(decision: Decision[Any]) -> Decision[Any]:
+        (change,) = decision.changes
+        told = {name: value for name, value in fields.items() if hasattr(decision.reply, name)}
+        row = change._replace(row=evolve(change.row, **fields))
+        return evolve(decision, changes=(row,), reply=evolve(decision.reply, **told))
+
+    return tamper
+
+
+def refused(reason: Refusal) -> Tamper:
+    return lambda d: Decision(r.Refused(d.reply.at, reason, None))
+
+
+def moved_to(position: int) -> Tamper:
+    """As if mail were taken there, by R."""
+    row = Consumer("mail", position, 1, "R", StoreMs(160), 0)
+    at = Change(Table.CONSUMERS, "mail", row)
+    return lambda d: Decision(r.Acknowledged(d.reply.at, position, False), (at,))
+
+
+def without(table: Table) -> Tamper:
+    return lambda d: evolve(d, changes=tuple(ch for ch in d.changes if ch.table is not table))
+
+
+def letter(number: int) -> Tamper:
+    row = DeadLetter("mail", number, StoreMs(62), 1, "for no reason")
+    return putting(Change(Table.LETTERS, ("mail", number), row))
+
+
+FORGOTTEN: Final = putting(Change(Table.EVENTS, "j1", None))
+
+
+def l14_leaves(table: Table) -> Case:
+    return lambda: both(printed(), 1_051, evict(), without(table))
+
+
+def printed() -> Scene:
+    scene = running().run(20, output())
+    return scene.run(50, complete())
+
+
 def policed(on_orphan: OnOrphan, max_attempts: int | None = None) -> Scene:
     command = evolve(admit(), on_orphan=on_orphan, max_attempts=max_attempts)
     return Scene().run(0, command)
@@ -930,6 +1033,116 @@ CASES: Final[dict[str, tuple[str, Case]]] = {
     "a sweep requeues once too often": ("F2", f2_requeued_once_too_often),
     "a sweep does not what the policy says": ("F2", f2_not_done),
     "a sweep fails what a person decides": ("F2", f2_done_to_one_that_is_held),
+    "an old token moves a consumer": (
+        "F5",
+        f5_as(taken_over, 170, acknowledge(3), acknowledge(3, token=2), 170),
+    ),
+    "a token that was never granted moves one": (
+        "F5",
+        f5_as(reading, 70, acknowledge(3, token=2), acknowledge(3), 70),
+    ),
+    "an old token is told that it moved": (
+        "F5",
+        f5_as(taken_over, 170, acknowledge(2), acknowledge(2, token=2), 170),
+    ),
+    "the newest token moves nothing": (
+        "F5",
+        f5(reading, 70, acknowledge(3), refused(Refusal.STALE_TOKEN)),
+    ),
+    "a lease that was given up moves one": (
+        "F5",
+        f5(lambda: reading(last=True), 70, acknowledge(3), moved_to(3)),
+    ),
+    "a consumer goes back": ("F5", f5(reading, 70, acknowledge(1), moved_to(1))),
+    "a consumer goes past the newest event": ("F5", f5(reading, 70, acknowledge(4), moved_to(4))),
+    "a consumer stays though it was moved": (
+        "F5",
+        f5(reading, 70, acknowledge(3), without(Table.CONSUMERS)),
+    ),
+    "a move leaves the grants counted": (
+        "F5",
+        f5(taken_over, 170, acknowledge(3, token=2), with_consumer(attempts=1)),
+    ),
+    "a lease that is given up is kept": (
+        "F5",
+        f5(reading, 70, acknowledge(3, last=True), with_consumer(holder="R")),
+    ),
+    "a lease is granted at its last millisecond": (
+        "F5",
+        f5_as(reading, 160, lease("S"), lease("S"), 161),
+    ),
+    "a lease that is over is refused": (
+        "F5",
+        f5(reading, 161, lease("S"), refused(Refusal.LEASED)),
+    ),
+    "its holder is refused its lease": ("F5", f5(reading, 70, lease("R"), refused(Refusal.LEASED))),
+    "a lease that is kept gets another token": (
+        "F5",
+        f5(reading, 70, lease("R"), with_consumer(token=2)),
+    ),
+    "a token is granted twice": ("F5", f5(reading, 161, lease("S"), with_consumer(token=1))),
+    "a lease moves its consumer": ("F5", f5(reading, 161, lease("S"), with_consumer(position=3))),
+    "a lease is stamped too short": (
+        "F5",
+        f5(reading, 161, lease("S"), with_consumer(expires_at=StoreMs(260))),
+    ),
+    "a grant is not counted": ("F5", f5(reading, 161, lease("S"), with_consumer(attempts=0))),
+    "a holder is told another position": (
+        "F5",
+        f5(reading, 161, lease("S"), with_reply(lambda reply: evolve(reply, position=0))),
+    ),
+    "a refused lease is taken": (
+        "F5",
+        f5(
+            reading,
+            160,
+            lease("S"),
+            putting(Change(Table.CONSUMERS, "mail", Consumer("mail", 2, 2, "S", StoreMs(260), 1))),
+        ),
+    ),
+    "an event is given up without a letter": (
+        "F5",
+        f5(reading, 70, acknowledge(3, error="why"), without(Table.LETTERS)),
+    ),
+    "a letter of an event that was not given up": (
+        "F5",
+        f5(reading, 70, acknowledge(3), letter(3)),
+    ),
+    "a consumer is forgotten under its lease": (
+        "F5",
+        f5_as(reading, 160, c.ForgetConsumer("mail"), c.ForgetConsumer("mail"), 161),
+    ),
+    "a consumer is kept though nobody has it": (
+        "F5",
+        f5(reading, 161, c.ForgetConsumer("mail"), refused(Refusal.LEASED)),
+    ),
+    "a forgotten consumer is still there": (
+        "F5",
+        f5(reading, 161, c.ForgetConsumer("mail"), without(Table.CONSUMERS)),
+    ),
+    "a consumer is lost": (
+        "F5",
+        f5(reading, 160, lease("S"), putting(Change(Table.CONSUMERS, "mail", None))),
+    ),
+    "events of a job that is there go": ("F5", f5(completed, 1_051, FORGET, FORGOTTEN)),
+    "an eviction takes the events": ("F5", f5(completed, 1_051, evict(), FORGOTTEN)),
+    "events go at the end of their retention": (
+        "F5",
+        f5(evicted_and_read, 1_551, FORGET, FORGOTTEN),
+    ),
+    "events go unread": ("F5", f5(lambda: evicted_and_read(3), 1_552, FORGET, FORGOTTEN)),
+    "events go though one is a dead letter": (
+        "F5",
+        f5(lambda: evicted_and_read(given_up=2), 1_552, FORGET, FORGOTTEN),
+    ),
+    "the newest event goes": (
+        "F5",
+        f5(lambda: completed().run(1_051, evict()), 1_552, FORGET, FORGOTTEN),
+    ),
+    "a lease takes events": ("F5", f5(evicted_and_read, 1_552, lease("R"), FORGOTTEN)),
+    "an eviction leaves the request": ("L14", l14_leaves(Table.REQUESTS)),
+    "an eviction leaves the result": ("L14", l14_leaves(Table.RESULTS)),
+    "an eviction leaves the output": ("L14", l14_leaves(Table.OUTPUT)),
     "the deadline is lost": ("WF", wf_lost_deadline),
     "an orphan keeps its deadline": ("WF", wf_orphan_keeps_deadline),
     "nobody's job runs": ("WF", wf_running_without_owner),
@@ -1001,7 +1214,36 @@ def requeued_under_a_request_by_its_policy() -> Step:
     return scene.step(101, sweep())
 
 
+def moved_when_its_lease_was_over() -> Step:
+    return reading().step(161, acknowledge(3))
+
+
+def repeated_when_given_up() -> Step:
+    return reading(last=True).step(70, acknowledge(2, last=True))
+
+
+def kept_at_its_last_millisecond() -> Step:
+    return reading().step(160, lease("R"))
+
+
+def forgotten_events() -> Step:
+    step = evicted_and_read().step(1_552, FORGET)
+    assert step.outbox is not None
+    assert step.outbox.forgotten == ("j1",)
+    return step
+
+
+def forgotten_consumer() -> Step:
+    """And another begins under its name, as new."""
+    return reading().run(161, c.ForgetConsumer("mail")).step(162, lease("S"))
+
+
 LAWFUL: Final[dict[str, Callable[[], Step]]] = {
+    "a move by a lease that is over and nobody's": moved_when_its_lease_was_over,
+    "a repeat when the lease was given up": repeated_when_given_up,
+    "a lease that is kept at its last millisecond": kept_at_its_last_millisecond,
+    "events that go after their retention": forgotten_events,
+    "a consumer under a name that was forgotten": forgotten_consumer,
     "output at the end of late_output_ms": at_the_end_of_late_output,
     "a delay that moves nothing": delayed_to_its_own_deadline,
     "a queued job's renewal under a request": renewed_in_the_queue_under_a_request,
@@ -1043,7 +1285,7 @@ def test_an_offence_is_told_in_a_sentence_with_the_job_and_the_times() -> None:
 def test_the_catalogue_has_every_law_once() -> None:
     """L1 to L16, the first half of L12 by itself, the fleet's, and the shape of a lease; ids are
     unique."""
-    numbered = {f"L{number}" for number in range(1, 17)} | {f"F{n}" for n in range(1, 5)}
+    numbered = {f"L{number}" for number in range(1, 17)} | {f"F{n}" for n in range(1, 6)}
     assert sorted(law.id for law in LAWS) == sorted({*numbered, "L12a", "WF"})
     assert {law.id: law for law in LAWS} == dict(BY_ID)
 
@@ -1300,6 +1542,19 @@ def test_the_history_remembers_with_what_an_instance_has_claimed() -> None:
     assert scene.history.claimers == {"A": Claimer(4, 1)}
     scene.run(2, c.Register("A", max_held=2), c.Claim("A", 2, TERMS))
     assert scene.history.claimers == {"A": Claimer(4, 2)}
+
+
+def test_the_history_remembers_what_a_consumer_was_answered() -> None:
+    """Whatever its row says; a consumer that was forgotten begins anew."""
+    scene = taken_over().run(170, acknowledge(3, token=2, error="why"))
+    known = Reader(2, 3, "S", StoreMs(261), 0, frozenset({3}))
+    assert scene.history.readers == {"mail": known}
+    scene.store.apply(Decision(None, (Change(Table.CONSUMERS, "mail", None),)))
+    scene.history.remember(scene.step(180, acknowledge(1, token=2)))
+    assert scene.history.readers == {"mail": known}
+    back = taken_over().run(170, acknowledge(3, token=2, last=True)).run(300, lease("S"))
+    assert back.history.readers == {"mail": Reader(3, 3, "S", StoreMs(400), 1)}
+    assert back.run(401, c.ForgetConsumer("mail")).history.readers == {}
 
 
 def test_the_history_forgets_an_evicted_job() -> None:

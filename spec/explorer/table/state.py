@@ -68,6 +68,7 @@ class Ghosts(History):
         other = Ghosts()
         other.stamps = dict(self.stamps)
         other.claimers = dict(self.claimers)
+        other.readers = dict(self.readers)
         other.kinds = dict(self.kinds)
         other.used, other.newest = self.used, self.newest
         return other

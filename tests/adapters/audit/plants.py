@@ -248,14 +248,19 @@ PLANTS = MappingProxyType(
             "and no sweep in the same step",
         ),
         "a position beyond the events": Plant(
-            "F4",
+            "F5",
             ("UPDATE {}consumers SET position = 100000",),
             "reader acknowledged up to event 100000",
         ),
         "a dead letter beyond the position": Plant(
-            "F4",
+            "F5",
             ("UPDATE {}dead_letters SET number = 5",),
             "reader gave up event 5, and has come to 4",
+        ),
+        "a dead letter without its event": Plant(
+            "F5",
+            ("UPDATE {}dead_letters SET number = 0",),
+            "reader gave up event 0, which is gone",
         ),
         "a malformed row": Plant(
             "WF",

@@ -17,6 +17,7 @@ from unswept.core.errors import MisuseError
 from unswept.core.job import Job, OnOrphan
 from unswept.core.lease import Kind, RequeueRule, Status
 from unswept.core.memory import MemoryStore
+from unswept.core.outbox import Consumer
 from unswept.core.refusal import Refusal
 from unswept.core.units import Ms, StoreMs
 from unswept.core.world import Change, Decision, Table, World, decide
@@ -24,6 +25,7 @@ from unswept.simulations.conformance import INSTANCES, PARTITIONS, Clock, Drawer
 from unswept.simulations.trace import Trace
 from unswept.spec.history import History
 from unswept.spec.laws import READS
+from unswept.spec.observations import OF_OUTBOX
 
 Broken = tuple[int, str]
 """(number of the command, id of the law)."""
@@ -100,6 +102,9 @@ def corrupted(
     ]
     if isinstance(command, c.Sweep):
         ways += [lambda: decide(_with_other_policies(rng, world), command, now)] * 12
+    if isinstance(command, OF_OUTBOX):
+        ways += [lambda: decide(_with_other_consumers(rng, world), command, now)] * 6
+        ways += [lambda: _with_events_gone(rng, world, decision, now)] * 2
     return rng.choice(ways)()
 
 
@@ -152,6 +157,36 @@ def _with_other_policies(rng: Random, world: World) -> World:
         for job_id, job in world.jobs.items()
     }
     return evolve(world, jobs=jobs)
+
+
+def _with_other_consumers(rng: Random, world: World) -> World:
+    """What consumers have come to is forgotten, or taken for something else."""
+    consumers = {name: _wrong_consumer(rng, row) for name, row in world.consumers.items()}
+    letters = rng.choice((world.letters, {}))
+    return evolve(world, consumers=rng.choice((consumers, {})), letters=letters)
+
+
+def _wrong_consumer(rng: Random, row: Consumer) -> Consumer:
+    return rng.choice(
+        (
+            lambda: evolve(row, token=_beside(rng, row.token)),
+            lambda: evolve(row, position=rng.choice((0, _beside(rng, row.position)))),
+            lambda: evolve(row, holder=rng.choice((None, "ann", "bob"))),
+            lambda: evolve(row, expires_at=StoreMs(row.expires_at + rng.choice((-300, 300)))),
+            lambda: evolve(row, attempts=row.attempts + 1),
+        )
+    )()
+
+
+def _with_events_gone(
+    rng: Random, world: World, decision: Decision[Any], now: StoreMs
+) -> Decision[Any]:
+    """The events of a job go, whatever may be said against it."""
+    job_ids = sorted({event.job_id for event in world.events.values()})
+    if not job_ids:
+        return decision
+    gone = Change(Table.EVENTS, rng.choice(job_ids), None)
+    return evolve(decision, changes=(*decision.changes, gone))
 
 
 def _with_wrong_row(rng: Random, jobs: Jobs, decision: Decision[Any]) -> Decision[Any]:
