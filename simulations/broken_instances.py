@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 from typing import Final
 
+from attrs import fields
+
 from unswept.core.commands import Target
 from unswept.core.heart import Heart, Phase, Pulse
+from unswept.core.policy import LeasePolicy
 from unswept.core.records import changed
 from unswept.core.sweeper import Sweeper
 from unswept.core.units import MonoMs
@@ -27,6 +30,12 @@ def last_pass(sweeper: Sweeper) -> Sweeper:
     if sweeper.last_number == 0:
         return sweeper
     return changed(sweeper, next_pass_at=_NEVER)
+
+
+def at_first_sight(policy: LeasePolicy) -> LeasePolicy:
+    """The policy of a housekeeper that waits for no window."""
+    numbers = {each.name: getattr(policy, each.name) for each in fields(LeasePolicy)}
+    return LeasePolicy.unchecked(**{**numbers, "confirm_after_ms": 0})
 
 
 def without_living(

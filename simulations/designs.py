@@ -51,6 +51,8 @@ class Design:
     """A suspect is spared for as long as its pid is alive on the sweeper's host."""
     sweeps_again: bool = True
     """A sweeper passes over the suspects from time to time, not at its start alone."""
+    looks_twice: bool = True
+    """What is overdue goes only when looks have found it so for a whole window."""
     acknowledges_first: bool = False
     """A consumer acknowledges events before it handles them."""
     decide: Decide = worlds.decide
@@ -153,6 +155,14 @@ _OF_INSTANCES: Final = (
         of_gateways=True,
         sweeps_again=False,
         under=("crash",),
+    ),
+    Design(
+        "evicts-at-first-sight",
+        "What a look finds overdue is evicted, expired or forgotten at once.",
+        frozenset({"L12a"}),
+        of_gateways=True,
+        looks_twice=False,
+        under=("clock-forward",),
     ),
     Design(
         "deadline-deaf",

@@ -27,7 +27,12 @@ from unswept.core.refusal import Refusal
 from unswept.core.units import MonoMs, StoreMs
 from unswept.core.values import Chunk, Result, Stream
 from unswept.simulations.actor import Actor, Call, Host, Surroundings
-from unswept.simulations.broken_instances import last_pass, untroubled, without_living
+from unswept.simulations.broken_instances import (
+    at_first_sight,
+    last_pass,
+    untroubled,
+    without_living,
+)
 from unswept.simulations.marks import Mark
 from unswept.simulations.network import Envelope
 
@@ -69,6 +74,10 @@ class World(Surroundings, Protocol):
         """An instance took the answer to its beat."""
         ...
 
+    def looked(self, instance: Instance, overdue: r.Overdue, sent_at: MonoMs, now: MonoMs) -> None:
+        """An instance got the answer to its look for what is overdue."""
+        ...
+
     def beat_failed(self, instance: Instance) -> None:
         """An instance got no answer to its beat in time."""
         ...
@@ -95,7 +104,8 @@ class Instance(Actor):
         self.terms = policy.terms()
         self.heart = hearts.boot(policy, now)
         self.sweeper = sweepers.begin(policy, now)
-        self.keeper = keepers.begin(policy, now)
+        kept_by = policy if world.design.looks_twice else at_first_sight(policy)
+        self.keeper = keepers.begin(kept_by, now)
         self.tasks: dict[str, Task] = {}
         self.heart_dead = False
         """The task that beats is gone, and all else works on."""
@@ -328,7 +338,7 @@ class Instance(Actor):
         if now >= self.keeper.next_look_at:
             self.keeper, looks = keepers.tick(self.keeper, self.heart, now)
             for command in looks:
-                self._send(command, self._overdue)
+                self._send(command, lambda reply: self._overdue(now, reply))
         hurried = sweepers.wants_hurry(self.sweeper)
         if hurried is not self.heart.hurried and design.hurries:
             self.heart = hearts.hurry(self.heart, hurried, now)
@@ -412,8 +422,9 @@ class Instance(Actor):
             delay = c.Delay(suspect.job_id, suspect.epoch, suspect.beats, self.name)
             self._send(delay, lambda reply: None)
 
-    def _overdue(self, overdue: r.Overdue) -> None:
+    def _overdue(self, sent_at: MonoMs, overdue: r.Overdue) -> None:
         now = self.host.clock()
+        self.world.looked(self, overdue, sent_at, now)
         self.keeper, commands = keepers.answered(self.keeper, overdue, self.heart, now)
         for command in commands:
             of_events = isinstance(command, c.ForgetEvents)

@@ -4,7 +4,7 @@ and which law looked at what."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 from attrs import frozen
 
@@ -23,9 +23,6 @@ from unswept.simulations.timeline import StoreClock
 from unswept.simulations.transcript import told
 from unswept.simulations.violation import Violation
 from unswept.spec.observations import Delivery, Neglect, Send, Step, SweepTruth, Work
-
-_BOUND: Final = (c.Admit, c.Claim, c.Start, c.Delay, c.Sweep)
-"""What law L10 lets an instance send in some phases alone; all else it may always send."""
 
 
 @frozen
@@ -105,8 +102,7 @@ class PlayedRun(Run):
             offence = violation.offence
             raise
         finally:
-            unbound = isinstance(observation, Send) and not isinstance(observation.command, _BOUND)
-            if law_id not in self.design.excused and (offence is not None or not unbound):
+            if law_id not in self.design.excused:
                 who, what, jobs = described(observation)
                 verdicts = ((law_id, offence),)
                 self._moment(f"{who} {what}", frozenset({who}), frozenset(jobs), (), verdicts)

@@ -3,23 +3,21 @@ virtual time and judged."""
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
-from attrs import define, evolve, field, frozen
+from attrs import define, evolve, frozen
 from attrs import fields as attrs_fields
 
 from unswept.core import commands as c
-from unswept.core import heart as hearts
 from unswept.core import replies as r
 from unswept.core.event_log import event_key
 from unswept.core.heart import Phase
 from unswept.core.job import Job, Transport
 from unswept.core.lease import Kind, RequeueRule, Status, is_suspect
 from unswept.core.policy import Breaker, LeasePolicy
-from unswept.core.sweeper import window_ms
 from unswept.core.units import MonoMs, Ms
 from unswept.core.values import Cause, Event
 from unswept.simulations.actor import Actor, Host, pause
@@ -43,6 +41,7 @@ from unswept.simulations.timeline import HostClock, StoreClock, Timeline
 from unswept.simulations.transcript import Transcript, told
 from unswept.simulations.truth import Span, Truth
 from unswept.simulations.violation import Violation
+from unswept.simulations.yardstick import HOUSEKEEPING, Watched, close_ms, window_ms
 from unswept.spec.laws import BY_ID
 from unswept.spec.observations import Delivery, Neglect, Send, Sight, Step, SweepTruth, Work
 
@@ -147,16 +146,6 @@ class Outcome:
     """How often each transition happened while each fault was felt."""
 
 
-@define
-class _Watched:
-    """What the truth remembers of one instance."""
-
-    beats: deque[tuple[MonoMs, MonoMs]] = field(factory=deque)
-    """Accepted beats, as far back as any window reaches: send and answer, on its own clock."""
-    stamps: dict[tuple[str, int], tuple[MonoMs, Ms]] = field(factory=dict)
-    """By (job, epoch): the first send of the last accepted stamp, and its ttl."""
-
-
 class Run:
     """A simulated world. `outcome()` runs it to its end, or to its first violation."""
 
@@ -199,7 +188,7 @@ class Run:
             self.truth.told = self._trace_span
         self.hosts = self._make_hosts(drift_ppm_of(mix))
         self.instances: list[Instance] = []
-        self._watched: dict[str, _Watched] = {}
+        self._watched: dict[str, Watched] = {}
         self._stamped: dict[str, int] = {}
         self._booted = 0
         self._load = load_of(settings.instances, settings.jobs, settings.job_minutes)
@@ -318,7 +307,7 @@ class Run:
 
     def _boot(self, instance: Instance) -> None:
         self.instances = [*self.living(), instance]
-        self._watched[instance.name] = _Watched()
+        self._watched[instance.name] = Watched(instance.policy)
         beat = instance.policy.heartbeat_interval_ms
         self.note(f"{instance.name} boots on {instance.host.name}, beats every {beat} ms")
         self._trace_boot(instance, instance.policy)
@@ -352,10 +341,12 @@ class Run:
 
     def sending(self, instance: Instance, command: c.Command[Any], repeat: bool) -> None:
         """An instance is about to send a command: laws L10 and L12a."""
-        if type(command) not in _L10_ON:
+        bound = type(command) in _L10_ON
+        if not bound and not isinstance(command, HOUSEKEEPING):
             return  # neither law says anything of it
-        phase = hearts.phase_at(instance.heart, instance.host.clock())
-        sights: tuple[Sight, ...] = ()
+        now, watched = instance.host.clock(), self._watched[instance.name]
+        phase = watched.phase(instance.heart.phase, now)
+        sights = watched.sights_of(command, now)
         if isinstance(command, c.Sweep):
             sights = tuple(
                 sight for target in command.targets if (sight := self._sight(instance, target))
@@ -364,7 +355,8 @@ class Run:
         send = Send(instance.name, command, phase, exempt, sights)
         if self.trace is not None:
             self.trace.send(self.timeline.now, send)
-        self._judge("L10", send)
+        if bound:
+            self._judge("L10", send)
         if sights:
             self._judge("L12a", send)
 
@@ -400,14 +392,15 @@ class Run:
 
     def beat_accepted(self, instance: Instance, sent_at: MonoMs, now: MonoMs) -> None:
         """An instance took the answer to its beat."""
-        beats = self._watched[instance.name].beats
-        beats.append((sent_at, now))
-        while beats[0][1] < now - _MEMORY:
-            beats.popleft()
+        self._watched[instance.name].beat(sent_at, now)
 
     def beat_failed(self, instance: Instance) -> None:
         """An instance got no answer to its beat in time."""
         self.truth.beat_failed(instance.name, self.timeline.now)
+
+    def looked(self, instance: Instance, overdue: r.Overdue, sent_at: MonoMs, now: MonoMs) -> None:
+        """An instance got the answer to its look for what is overdue."""
+        self._watched[instance.name].looked(overdue, sent_at, now)
 
     def _sight(self, instance: Instance, target: c.Target) -> Sight | None:
         """The truth about one target's window; None where the store will refuse it anyway."""
@@ -415,25 +408,8 @@ class Run:
         if job is None or (job.lease.epoch, job.lease.beats) != (target.epoch, target.beats):
             return None
         clock, now = instance.host.clock, instance.host.clock()
-        window = self._window(instance.policy, job)
         stood = now - clock.at(self._stamped[job.id])
-        beats = tuple(self._watched[instance.name].beats)
-        begin = now - window
-        gaps = [
-            answered - beats[i - 1][0]
-            for i, (_, answered) in enumerate(beats)
-            if i and answered > begin
-        ]
-        gaps.append(now - beats[-1][0] if beats else now)
-        if not beats or (beats[0][1] > begin):
-            gaps.append(window)
-        retry, timeout = instance.policy.retry_ms, instance.policy.operation_timeout_ms
-        return Sight(job.id, window, Ms(stood), Ms(max(gaps)), Ms(retry + timeout))
-
-    def _window(self, policy: LeasePolicy, job: Job) -> Ms:
-        lease = job.lease
-        assert lease.confirm_ms is not None and lease.ttl_ms is not None
-        return window_ms(policy.confirm_after_ms, lease.confirm_ms, lease.requeue, lease.ttl_ms)
+        return self._watched[instance.name].sight_of_sweep(job.id, job.lease, stood, now)
 
     def _heard(self, envelope: Envelope, reply: Any) -> None:
         """An answer reached its sender: what it says of stamps is what the sender may rely on."""
@@ -547,11 +523,8 @@ class Run:
         since = last if shared_end is None else max(last, shared_end - beat)
         flaps = [s for s in spans if s not in long_ones and s.begin >= since]
         lost = truth.beats_failed(owner.name, since if shared_end is None else shared_end)
-        window = self._window(sweeper.policy, job)
-        rival = sweeper.policy.retry_ms + sweeper.policy.operation_timeout_ms
-        allowed = (window - beat - 1) // (
-            owner.policy.retry_ms + owner.policy.operation_timeout_ms + rival
-        )
+        window = window_ms(sweeper.policy, job.lease)
+        allowed = (window - beat - 1) // (close_ms(owner.policy) + close_ms(sweeper.policy))
         own = sum(span.overlap(since, now) for span in truth.own.get(owner.name, ()))
         if shared_end is None:
             own += lost * beat
@@ -574,7 +547,9 @@ class Run:
         """Law L13: no dead owner's job hangs for ever."""
         now, world = self.timeline.now, self.server.pure.world
         for instance in self.living():
-            if hearts.phase_at(instance.heart, instance.host.clock()) is not Phase.STEADY:
+            watched = self._watched[instance.name]
+            phase = watched.phase(instance.heart.phase, instance.host.clock())
+            if phase is not Phase.STEADY:
                 instance.watch_since = now
         for job_id in (*self.server.locked_rows, *self.server.poisoned):
             self.truth.freed[job_id] = now
@@ -610,7 +585,7 @@ class Run:
         delayed = lease.delayed_at is not None and lease.ttl_ms is not None
         ttl = lease.ttl_ms if delayed else self.server.history.stamps[job.id].ttl_ms
         assert ttl is not None
-        bound = ttl + policy.sweep_interval_ms + self._window(policy, job)
+        bound = ttl + policy.sweep_interval_ms + window_ms(policy, job.lease)
         bound += 2 * policy.operation_timeout_ms
         bound += policy.breaker_max_ms if policy.breaker is Breaker.DEFER else 0
         bound += bound // 1_000  # the watcher's clock may be slow

@@ -14,6 +14,7 @@ from unswept.core.lease import Kind
 from unswept.core.units import StoreMs
 from unswept.core.values import Event
 from unswept.core.world import World
+from unswept.simulations.rewriting import mentioned
 from unswept.spec.observations import (
     Delivery,
     Neglect,
@@ -119,8 +120,10 @@ class Witness:
         return {"stamped_ms_ago": self.now - moved_at, "ttl_ms": stamp.ttl_ms}
 
     def _stood_still(self, send: Send) -> Facts | None:
+        if not isinstance(send.command, c.Sweep):  # each thing that was judged is still to go
+            return {"things": len(mentioned(send.command))} if send.sights else {}
         facts: dict[str, int | str] = {}
-        targets = send.command.targets if isinstance(send.command, c.Sweep) else ()
+        targets = send.command.targets
         judged = {sight.job_id for sight in send.sights}
         for number, target in enumerate(t for t in targets if t.job_id in judged):
             row = self._world.jobs.get(target.job_id)

@@ -450,15 +450,16 @@ def _l11(work: Work) -> str | None:
 
 def _l12a(send: Send) -> str | None:
     for sight in send.sights:
+        sent = f"{send.instance} sent its {type(send.command).__name__} of {sight.job_id}"
         if sight.stood_still_ms < sight.window_ms:
             return (
-                f"{send.instance} swept {sight.job_id}, whose stamp stood still for only "
-                f"{sight.stood_still_ms} of {sight.window_ms} ms"
+                f"{sent}, which had stood as it was seen for only {sight.stood_still_ms} of "
+                f"{sight.window_ms} ms"
             )
         if sight.longest_gap_ms > sight.gap_ms:
             return (
-                f"{send.instance} swept {sight.job_id} after a gap of {sight.longest_gap_ms} ms in "
-                f"its own beats, more than {sight.gap_ms}"
+                f"{sent} after a gap of {sight.longest_gap_ms} ms in its own beats, more than "
+                f"{sight.gap_ms}"
             )
     return None
 
@@ -890,7 +891,8 @@ LAWS: Final[tuple[Law, ...]] = (
     Law(
         "L12a",
         "An instance sends a sweep only if through the whole window before that its own beats were "
-        "accepted without a gap and the job's (epoch, beats) stood still.",
+        "accepted without a gap and the job's (epoch, beats) stood still; it evicts, expires and "
+        "forgets only what all its looks through a whole window of steady beats have found due.",
         Judges.SEND,
         _l12a,
     ),

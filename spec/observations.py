@@ -148,16 +148,20 @@ class Step(NamedTuple):
 
 @frozen
 class Sight:
-    """One target of a sweep, as the truth about its window shows it, on the sender's clock."""
+    """One target of a sweep, or one thing that is to be cleaned up, as the truth about its window
+    shows it, on the sender's clock."""
 
     job_id: str
+    """Of an instance that is forgotten: its own id."""
     window_ms: Ms
     stood_still_ms: Ms
-    """How long the store's (epoch, beats) had been the one that is swept."""
+    """How long the store's (epoch, beats) had been the one that is swept; how long every look had
+    found due what is cleaned up."""
     longest_gap_ms: Ms
     """The longest gap between the sender's accepted beats in the window, its end included."""
     gap_ms: Ms
-    """The longest gap that the sender's policy allows."""
+    """The longest gap that the sender's policy allows: to a sweeper a close one, to a housekeeper
+    a steady one."""
 
 
 @frozen

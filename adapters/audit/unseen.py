@@ -19,8 +19,8 @@ UNSEEN: Final[Mapping[str, str]] = MappingProxyType(
         "L10": "the phases of an instance are known to itself alone",
         "L11": "local deadlines and steps of work are known to the instance alone",
         "L12": "no store knows whether an owner lived, nor whom a fault kept from renewing",
-        "L12a": "the sweeper's own beats are not kept, and its window runs on its own clock; where"
-        " the job has moved on, the owner's window is not kept either",
+        "L12a": "an instance's own beats and looks are not kept, and its windows run on its own"
+        " clock; where the job has moved on, the owner's window is not kept either",
         "L13": "no store knows whether some instance was steady all the while",
         "L14": "the retention is the policy's; of a job whose events were removed, the id is left",
         "L15": "which requests came, and the window within which they are the same, are not kept",

@@ -29,7 +29,6 @@ DECLARED: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
         "designs": {
             "L10": _CONDUCT + "L12 or L13; tests/spec/test_laws.py plants offences against it",
             "L11": _CONDUCT + "F3; tests/adapters/traces/test_laws.py holds a design to it",
-            "L12a": _CONDUCT + "L12; tests/adapters/traces/test_laws.py holds a design to it",
             "L16": _SOURCE,
         },
         "explorer": {

@@ -264,7 +264,8 @@ _L10: Final = """
     SELECT seed, n, NULL AS job, format('{} is {} and sent a {}', instance, phase, verb) AS offence
     FROM trace.sends
     WHERE NOT repeat AND phase <> 'steady'
-        AND NOT (phase = 'faint' AND verb IN ('Admit', 'Claim', 'Start'))
+        AND (verb IN ('Delay', 'Sweep')
+            OR (verb IN ('Admit', 'Claim', 'Start') AND phase <> 'faint'))
 """
 
 _L11: Final = """
@@ -275,8 +276,8 @@ _L11: Final = """
 """
 
 _L12A: Final = """
-    SELECT seed, n, sight.job_id AS job, format('{} swept it: its stamp stood still for {} of {} '
-        'ms, the longest gap in the beats was {} of {} ms', instance, sight.stood_still_ms,
+    SELECT seed, n, sight.job_id AS job, format('the {} of {}: it had stood for {} of {} ms, '
+        'the longest gap in the beats was {} of {} ms', verb, instance, sight.stood_still_ms,
         sight.window_ms, sight.longest_gap_ms, sight.gap_ms) AS offence
     FROM (SELECT *, unnest(sights) AS sight FROM trace.sends)
     WHERE sight.stood_still_ms < sight.window_ms OR sight.longest_gap_ms > sight.gap_ms

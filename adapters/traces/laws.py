@@ -107,7 +107,8 @@ _ACKNOWLEDGED: Final = (
 def _observations(law: Law) -> str:
     """What there was to judge: a row each."""
     if law.judges is Judges.SEND:
-        return f"SELECT seed FROM trace.sends{' WHERE len(sights) > 0' * (law.id == 'L12a')}"
+        bound = f"verb IN ({_verbs(law.on)})" if law.on else "len(sights) > 0"
+        return f"SELECT seed FROM trace.sends WHERE {bound}"
     if law.judges is Judges.WORK:
         return "SELECT seed FROM trace.works"
     if law.judges is Judges.DELIVERY:

@@ -278,14 +278,15 @@ TABLES: Final = (
     ),
     _table(
         "sends",
-        "An admit, claim, start, delay or sweep that an instance sends.",
+        "An admit, claim, start, delay, sweep or clean-up that an instance sends.",
         {
             **_ORDERED,
             "instance": "who sends it",
             "verb": "what",
             "phase": "the phase of its heart",
             "repeat": "it is a claim that was sent before and not answered",
-            "sights": "of a sweep: what the simulator measured of each target's window, as structs",
+            "sights": "of a sweep or clean-up: what the simulator measured of each target's "
+            "window, as structs",
         },
         "send",
         'line, "at" AS at_ms, n, instance, verb, phase, repeat, sights',

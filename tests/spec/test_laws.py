@@ -1436,6 +1436,7 @@ def test_l12a_wants_a_whole_window_without_a_gap(stood: int, gap: int, lawful: b
     good = Sight("j0", Ms(2_400), Ms(5_000), Ms(100), Ms(300))
     send = Send("S", sweep(), Phase.STEADY, repeat=False, sights=(good, sight))
     assert (found("L12a", send) is None) is lawful
+    assert (found("L12a", evolve(send, command=c.ExpireQueued("j1"))) is None) is lawful
     assert found("L12a", evolve(send, sights=())) is None
 
 

@@ -90,7 +90,8 @@ def test_a_broken_store_or_consumer_is_found_by_both(tmp_path: Path, design: str
 
 
 @pytest.mark.parametrize(
-    ("design", "law"), [("deadline-deaf", "L11"), ("single-observation", "L12a")]
+    ("design", "law"),
+    [("deadline-deaf", "L11"), ("single-observation", "L12a"), ("evicts-at-first-sight", "L12a")],
 )
 def test_broken_conduct_is_found_by_both(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, design: str, law: str
@@ -142,11 +143,12 @@ TERMS = Terms(Ms(90), Ms(300), Ms(50), Ms(45))
 SIGHT = Sight("j1", Ms(100), Ms(100), Ms(10), Ms(10))
 SWEEP = c.Sweep("i1", (c.Target("j1", 1, 1, StoreMs(5)),))
 START = c.Start("j1", "i1", 1, TERMS)
+EXPIRE = c.ExpireQueued("j1")
 
 
 def sends_to(trace: Trace) -> None:
     """Each kind of send in each phase: those that keep the law and those that break it."""
-    for command in (c.Claim("i1", 1, TERMS), START, SWEEP):
+    for command in (c.Claim("i1", 1, TERMS), START, SWEEP, EXPIRE):
         for phase in Phase:
             for repeat in (False, True):
                 trace.send(1, Send("i1", command, phase, repeat))
@@ -160,7 +162,8 @@ def sweeps_to(trace: Trace) -> None:
         evolve(SIGHT, window_ms=Ms(101)),
         evolve(SIGHT, gap_ms=Ms(9)),
     ):
-        trace.send(1, Send("i1", SWEEP, Phase.STEADY, False, (SIGHT, sight)))
+        for command in (SWEEP, EXPIRE):
+            trace.send(1, Send("i1", command, Phase.STEADY, False, (SIGHT, sight)))
 
 
 class Person:
@@ -182,9 +185,10 @@ def works_to(trace: Trace) -> None:
 @pytest.mark.parametrize(
     ("law", "tell", "offences"),
     [
-        # Of seven phases a claim and a start may not be sent in five, a sweep in six.
+        # Of seven phases a claim and a start may not be sent in five, a sweep in six; an expiry is
+        # of no phase.
         ("L10", sends_to, 5 + 5 + 6),
-        ("L12a", sweeps_to, 4),
+        ("L12a", sweeps_to, 4 + 4),
         ("L11", works_to, 2 + 1),
     ],
 )
