@@ -7,15 +7,20 @@ from typing import Any
 
 import pytest
 
+from unswept.adapters.urls import SimulatedStore
 from unswept.core import commands as c
 from unswept.core.errors import StoreUnavailableError
 from unswept.core.job import OnOrphan
 from unswept.core.memory import MemoryStore
 from unswept.core.policy import LeasePolicy
 from unswept.core.units import StoreMs
+from unswept.core.world import Decision
 from unswept.simulations.answered import as_answered
+from unswept.simulations.campaign import run_seed
 from unswept.simulations.designs import DESIGNS
+from unswept.simulations.run import Settings
 from unswept.simulations.script import Teller, Told
+from unswept.simulations.server import Server
 from unswept.simulations.timeline import StoreClock, Timeline
 from unswept.simulations.violation import Violation
 
@@ -81,3 +86,21 @@ def test_what_reads_decides_nothing() -> None:
     store = MemoryStore(lambda: AT)
     decision = as_answered(store, store.world, c.Count(), None, None)  # type: ignore[arg-type]
     assert decision is None
+
+
+def test_a_store_that_answers_rightly_is_accused_of_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What its own reads show of each command of a run, judged as if it had differed."""
+    accused: list[str] = []
+
+    class Suspicious(Server):
+        def _compare(self, command: c.Command[Any], decision: Decision[Any]) -> None:
+            super()._compare(command, decision)
+            accused.append(self._accusation(command, decision, decision.reply))
+
+    monkeypatch.setattr("unswept.simulations.run.Server", Suspicious)
+    outcome = run_seed(Settings(1, hours=0.5), SimulatedStore("sqlite::memory:"))
+    assert outcome.violation is None
+    assert len(accused) > 1_000
+    assert set(accused) == {""}
