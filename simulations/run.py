@@ -216,14 +216,15 @@ class Run:
             self.server.compare_all()
             Examiner(self.server.examined, self.server.pure.world, self.server.clock).examine()
         except Violation as violation:
-            self.note(f"VIOLATION {violation}")
+            last = tuple(self.transcript.last)  # what is found is said beside them, and once
+            self.transcript.line(self.timeline.now, f"VIOLATION {violation}")
             if self.trace is not None:
                 self.trace.violation(self.timeline.now, violation.law, violation.offence)
             found = Found(
                 violation.law,
                 violation.offence,
                 self.timeline.now,
-                tuple(self.transcript.last),
+                last,
                 violation.verb,
             )
         outcome = Outcome(

@@ -55,6 +55,12 @@ class Script:
     version: str
     steps: tuple[Told, ...]
 
+    @property
+    def is_of_conduct(self) -> bool:
+        """Does it judge what somebody did beside the store? That is told as it was recorded: no
+        change of an instance changes it."""
+        return any(told.truth is not None for told in self.steps)
+
 
 Verdict = tuple[str, str | None]
 """A law that looked, and how it was broken if it was."""

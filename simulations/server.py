@@ -23,7 +23,9 @@ from unswept.core.memory import MemoryStore
 from unswept.core.refusal import Refusal
 from unswept.core.units import MonoMs
 from unswept.core.world import Decision
+from unswept.simulations.answered import as_answered
 from unswept.simulations.designs import Design
+from unswept.simulations.difference import difference, raised
 from unswept.simulations.network import Envelope, Network
 from unswept.simulations.timeline import StoreClock, Timeline
 from unswept.simulations.violation import Violation
@@ -214,7 +216,7 @@ class Server:
         self.judge(step)
         self.commands += 1
         if self._under_test is not None:
-            self._compare(command, decision.reply)
+            self._compare(command, decision)
         self.pure.apply(decision)
         self.history.remember(step)
         return step
@@ -234,7 +236,7 @@ class Server:
             yield law_id, broken(step)
 
     def _plan_of(self, step: Step) -> _Plan:
-        sort = (type(step.command), bool(step.rows or step.events), _moves(step))
+        sort = _sort(step)
         plan = self._plans.get(sort)
         if plan is None:
             plan = self._plans[sort] = _Plan(self._laws_on(*sort))
@@ -276,10 +278,11 @@ class Server:
         newest = self.pure.world.events.newest
         questions += [c.ReadEvents(after, 1_000) for after in range(0, newest + 1, 1_000)]
         for question in questions:
-            self._compare(question, self.pure.execute(question))
+            self._compare(question, Decision(self.pure.execute(question)))
 
-    def _compare(self, command: c.Command[Any], expected: Any) -> None:
+    def _compare(self, command: c.Command[Any], decision: Decision[Any]) -> None:
         assert self._under_test is not None
+        expected = decision.reply
         self.checked["LOCKSTEP"] += 1
         try:
             reply = self._under_test.execute(command)
@@ -288,18 +291,27 @@ class Server:
         except Exception as error:
             # Whatever else a store raises, the pure store had a reply: a statement that its own
             # tables refuse, or a guard that disagrees with the core.
-            raise Violation(
-                "LOCKSTEP",
-                f"the store under test raised {_told(error)}, the pure store answered {expected},"
-                f" to {command}",
-                verb=type(command).__name__,
-            ) from error
+            raise _differ(command, raised(command, _told(error), expected)) from error
         if reply != expected:
-            raise Violation(
-                "LOCKSTEP",
-                f"the store under test answered {reply}, the pure store {expected}, to {command}",
-                verb=type(command).__name__,
-            )
+            said = difference(command, reply, expected)
+            raise _differ(command, said + self._accusation(command, decision, reply))
+
+    def _accusation(self, command: c.Command[Any], decision: Decision[Any], reply: Any) -> str:
+        """Which law the store under test breaks by what it has made of a command, if it shows."""
+        assert self._under_test is not None
+        world = self.pure.world
+        try:
+            answered = as_answered(self._under_test, world, command, decision, reply)
+        except Exception:  # the difference stands, whatever becomes of its reads
+            return ""
+        if answered is None:
+            return ""
+        step = self.history.step(world, command, answered, self.clock())
+        for law_id, broken in self._laws_on(*_sort(step)):
+            offence = broken(step)
+            if offence is not None:
+                return f"; by this it breaks {law_id}: {offence}"
+        return ""
 
     def _must_wait(self, envelope: Envelope) -> bool:
         command = envelope.command
@@ -362,11 +374,19 @@ class Server:
         return r.Beaten(beaten.at, answers, found, beaten.registered)
 
 
+def _sort(step: Step) -> _Sort:
+    return type(step.command), bool(step.rows or step.events), _moves(step)
+
+
 def _moves(step: Step) -> bool:
     for before, after in step.rows:
         if before is None or after is None or before.lease.status is not after.lease.status:
             return True
     return False
+
+
+def _differ(command: c.Command[Any], offence: str) -> Violation:
+    return Violation("LOCKSTEP", offence, verb=type(command).__name__)
 
 
 def _told(error: Exception) -> str:

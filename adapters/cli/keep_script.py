@@ -15,9 +15,13 @@ from unswept.adapters.report.words import counted
 from unswept.adapters.urls import SimulatedStore, reopened
 from unswept.adapters.version import version
 from unswept.core.errors import UnsweptError
+from unswept.simulations.run import Settings
+from unswept.simulations.script import Script
 from unswept.simulations.shrinking import shrink
 
 FOLDER: Final = Path("unswept-violations")
+AS_RECORDED: Final = "What an instance did stands in the script as it was recorded."
+"""Where a script breaks a law of conduct: it says nothing of an instance that was repaired."""
 
 
 @frozen
@@ -49,12 +53,21 @@ def keep_script(
         path.write_text(text, encoding="utf-8", newline="\n")
     except (UnsweptError, OSError) as error:  # the violation stands, whatever becomes of its script
         return Kept(None, f"It could not be shrunk: {error}")
-    steps = counted(len(small.script.steps), "step")
-    sentence = (
-        f"Shrunk to {steps}, in {path}. Replay it:\n  {replay_command(path)}\n"
-        f"Draw it:\n  {_report_command(path)}"
-    )
-    return Kept(path, sentence)
+    return Kept(path, _sentence(small.script, path, settings))
+
+
+def _sentence(script: Script, path: Path, whole: Settings) -> str:
+    """Where the script is, how far it shows what was found, and what to do with it."""
+    lines = [f"Shrunk to {counted(len(script.steps), 'step')}, in {path}."]
+    if evolve(script.settings, hours=whole.hours) != whole:
+        lines.append(
+            "It is cut out of a smaller run that breaks the same law: it is another incident than "
+            "the one that was found, with jobs and instances of its own."
+        )
+    lines += ["Replay it:", f"  {replay_command(path)}", "Draw it:", f"  {_report_command(path)}"]
+    if script.is_of_conduct:
+        lines += [AS_RECORDED, "Only the seed, run again, judges a repaired instance."]
+    return "\n".join(lines)
 
 
 def replay_command(path: Path) -> str:

@@ -16,8 +16,10 @@ from rich.text import Text
 
 from unswept.adapters.cli.common import need_cattrs
 from unswept.adapters.cli.exit_codes import ExitCode
+from unswept.adapters.cli.keep_script import AS_RECORDED
 from unswept.adapters.cli.replay_view import moment_lines, shown_lines
 from unswept.adapters.cli.simulate_options import DEFAULT, Campaign, checked
+from unswept.adapters.report.words import counted
 from unswept.adapters.urls import TEMPORARY, SimulatedStore, reopened, without_password
 from unswept.core.errors import MisuseError
 from unswept.simulations.campaign import EPOCH
@@ -222,8 +224,8 @@ def _replay_script(
         raise MisuseError(f"--design must be one of {', '.join(DESIGNS)}, got {design}")
     opener = SimulatedStore(reopened(script.store) if store is None else store)
     url = without_password(opener.url)
-    printer.say(f"{script.law} was broken: {script.offence}")
-    printer.say(f"{len(script.steps)} steps, told to the design {design} on {url}\n")
+    steps = counted(len(script.steps), "step")
+    printer.say(f"{steps} that broke {script.law}, told to the design {design} on {url}\n")
     began_at = script.steps[0].store_at
 
     def show(shown: Shown) -> None:
@@ -236,12 +238,16 @@ def _replay_script(
 def _script_verdict(script: Script, broken: Broken | None, printer: _Printer) -> ExitCode:
     if broken is None:
         printer.say(f"\nNo law was broken; {script.law} holds here.")
+        printer.say(f"Where the script was made: {script.offence}")
         return ExitCode.HELD
     where = f"step {broken.index + 1}"
     if broken.index == len(script.steps):
         where = "the comparison of all rows at the end"
     other = "" if broken.law == script.law else f" (the script was made for {script.law})"
     printer.say(f"\n{broken.law} was broken by {where}{other}: {broken.offence}")
+    if script.is_of_conduct:
+        seed = Campaign(script.settings, script.store).replay_command(script.settings.seed)
+        printer.say(f"{AS_RECORDED} Only its seed judges a repaired instance:\n  {seed}")
     return ExitCode.REFUTED
 
 

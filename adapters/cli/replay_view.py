@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
-import attrs
 from rich.text import Text
 
 from unswept.adapters.cli.job_words import row_words
 from unswept.core.commands import Command
-from unswept.core.job import Job, Terms
+from unswept.core.job import Job
 from unswept.core.units import StoreMs
 from unswept.simulations.playback import Belief, Moment, described
 from unswept.simulations.script import Shown, Verdict
 from unswept.simulations.transcript import said
+from unswept.simulations.words import command_words
 
 
 def moment_lines(moment: Moment) -> Iterator[Text]:
@@ -47,30 +46,6 @@ def shown_lines(shown: Shown, began_at: StoreMs) -> Iterator[Text]:
     else:
         law_id = shown.verdicts[0][0]
         yield Text(f"{'':>13}{law_id} cannot judge: this store does not bear it out", "yellow")
-
-
-def command_words(command: Command[Any]) -> str:
-    """A command with whatever it says that is not its default."""
-    kind: Any = type(command)
-    said_: list[str] = []
-    for each in attrs.fields(kind):
-        value = getattr(command, each.name)
-        if isinstance(value, Terms):
-            said_.append(
-                f"terms={value.lease_ttl_ms}/{value.http_grace_ms}/{value.first_beat_ttl_ms}"
-                f"/{value.confirm_ms} ms"
-            )
-        elif value != each.default:
-            said_.append(f"{each.name}={_value(value)}")
-    return f"{kind.__name__} {', '.join(said_)}".rstrip()
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, tuple):
-        return f"[{', '.join(_value(part) for part in value)}]"
-    if attrs.has(type(value)):
-        return "/".join(_value(part) for part in attrs.astuple(value, recurse=False))
-    return str(value)
 
 
 def _rows(rows: Iterable[tuple[Job | None, Job | None]], now: StoreMs) -> Iterator[Text]:

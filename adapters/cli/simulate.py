@@ -171,7 +171,7 @@ def simulate(
     else:
         print_report(console, report, elapsed)
     if kept is not None:
-        console.print(kept.sentence, markup=False, highlight=False, soft_wrap=True)
+        console.print(f"\n{kept.sentence}", markup=False, highlight=False, soft_wrap=True)
     publish(report, junit, github, to_stderr=as_json)
     raise typer.Exit(report.code)
 

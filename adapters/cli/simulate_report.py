@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from attrs import frozen
 from rich.console import Console
 from rich.table import Table
@@ -121,10 +123,23 @@ def explained(found: Found, seed: int, replay: str) -> str:
 
 
 def print_report(console: Console, report: Report, elapsed_s: float | None = None) -> None:
-    """The violation, if any, the tables, and the verdict."""
+    """The tables, and the verdict; where a law was broken, that alone, and last."""
     totals = report.totals
+    if totals.violation is None:
+        _print_tables(console, report)
+    took = "" if elapsed_s is None else f", in {elapsed_s:.1f} s"
+    console.print(f"{report.counted}{took}", soft_wrap=True)
+    if report.canary is not None:
+        console.print(f"The canary {report.canary.design} was caught by {report.canary.law}.")
+    if report.campaign.shard is not None:
+        console.print("What must sometimes happen is owed by all shards: see unswept merge.")
+    console.print(f"[bold]{report.verdict}[/bold]")
     if totals.violation is not None:
         _print_violation(console, report)
+
+
+def _print_tables(console: Console, report: Report) -> None:
+    totals = report.totals
     _print_counts(console, "Faults injected", totals.faults)
     _print_counts(console, "What must sometimes happen", totals.sometimes, totals.missing())
     _print_coverage(console, report)
@@ -133,27 +148,21 @@ def print_report(console: Console, report: Report, elapsed_s: float | None = Non
         _print_designs(console, report)
     if report.table:
         console.print(_headline(report.table))
-    took = "" if elapsed_s is None else f", in {elapsed_s:.1f} s"
-    console.print(f"{report.counted}{took}", soft_wrap=True)
-    if report.canary is not None:
-        console.print(f"The canary {report.canary.design} was caught by {report.canary.law}.")
-    if report.campaign.shard is not None:
-        console.print("What must sometimes happen is owed by all shards: see unswept merge.")
-    console.print(f"[bold]{report.verdict}[/bold]")
 
 
 def _print_violation(console: Console, report: Report) -> None:
+    """What happened before it comes first: the offence and the commands are what is left to see."""
     found, seed = report.totals.violation, report.totals.violated_seed
     assert found is not None
-    sentence = sentence_of(found.law)
-    console.print(f"[bold red]{found.law} was broken[/bold red] by seed {seed}:", highlight=False)
-    console.print(f"  {found.offence}", highlight=False, soft_wrap=True)
-    if sentence:
-        console.print(f"  The law: {sentence}", highlight=False, soft_wrap=True)
-    console.print("\nThe last events before it, in simulated seconds:", highlight=False)
+    plain: dict[str, Any] = {"highlight": False, "markup": False, "soft_wrap": True}
+    console.print("\nThe last events before it, in simulated seconds:", **plain)
     for line in found.last_lines:
-        console.print(f"  {line}", highlight=False, markup=False, soft_wrap=True)
-    console.print(f"\nReplay it:\n  {report.replay}\n", highlight=False, soft_wrap=True)
+        console.print(f"  {line}", **plain)
+    console.print(f"\n[bold red]{found.law} was broken[/bold red] by seed {seed}:", highlight=False)
+    console.print(f"  {found.offence}", **plain)
+    if sentence := sentence_of(found.law):
+        console.print(f"  The law: {sentence}", **plain)
+    console.print(f"\nRun the seed again:\n  {report.replay}", **plain)
 
 
 def _print_counts(

@@ -24,6 +24,7 @@ from unswept.core.units import Ms, StoreMs
 from unswept.core.values import Event
 from unswept.simulations.conformance.coverage import Coverage, edges, named_jobs, outcomes
 from unswept.simulations.conformance.stores import Clock, History, MakeStore, NonconformanceError, R
+from unswept.simulations.difference import differing
 
 _FEW: Final = 50
 """More ids than a history has."""
@@ -84,7 +85,7 @@ class Lockstep:
             # Whatever a store raises here, the pure store had a reply.
             raise self._differs(command, expected, repr(error)) from error
         if found != expected:
-            raise self._differs(command, expected, found)
+            raise self._differs(command, expected, found, *differing(found, expected))
         return found
 
     def check_jobs(self, job_ids: Iterable[str]) -> None:
@@ -145,9 +146,12 @@ class Lockstep:
         """Close the store under test."""
         self.store.close()
 
-    def _differs(self, command: object, expected: object, found: object) -> NonconformanceError:
-        said = f"command   {short(command)}\nexpected  {expected}"
-        return self._broken(found, f"the store's reply is not the pure store's\n{said}")
+    def _differs(
+        self, command: object, expected: object, found: object, *apart: str
+    ) -> NonconformanceError:
+        said = [f"command   {short(command)}", *(f"differs   {each}" for each in apart)]
+        told = "\n".join([*said, f"expected  {expected}"])
+        return self._broken(found, f"the store's reply is not the pure store's\n{told}")
 
     def _broken(self, found: object, problem: str) -> NonconformanceError:
         asked = "\n".join(f"  {at}  {short(command)}" for at, command in self.asked[-50:])

@@ -47,12 +47,14 @@ def test_sqlite_keeps_step(seed: int) -> None:
     ],
 )
 def test_a_wrong_guard_is_seen_in_lockstep(fault: str, settings: Settings) -> None:
-    """SQL that differs from the rule by one comparison gives another reply within some seeds."""
+    """SQL that differs from the rule by one comparison gives another reply within some seeds; the
+    law that it breaks by that is named."""
     with mock.patch.object(store_module, "QUERIES", queries_with(WRONG_GUARDS[fault])):
         for seed in (settings.seed, *range(1, 41)):  # the first that sees it, as things stand
             violation = run_seed(evolve(settings, seed=seed), in_memory).violation
             if violation is not None:
                 assert violation.law == "LOCKSTEP"
+                assert f"; by this it breaks {fault[:2]}: " in violation.offence
                 return
     pytest.fail("40 seeds did not see it")
 

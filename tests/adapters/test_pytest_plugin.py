@@ -47,7 +47,7 @@ def test_a_violation_fails_with_its_text_and_its_replay(
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
         [
-            "LOCKSTEP was broken by seed 1: the store under test answered *",
+            "LOCKSTEP was broken by seed 1: *: the store under test answered NoneType, the pure *",
             "The last events before it*",
             "*unswept simulate --store sqlite: --seed 1 --hours 0.01 * --faults none *",
         ]

@@ -71,7 +71,7 @@ def test_a_violation_is_the_one_failure(tmp_path: Path) -> None:
     assert failed.get("name", "").startswith("L12: A fault during which")
     assert failure.get("message", "").startswith("L12 was broken by seed")
     assert failure.text is not None
-    assert "VIOLATION L12" in failure.text
+    assert "The last events before it" in failure.text
     [replay] = re.findall("  (unswept simulate .*)", result.output)
     assert replay in failure.text
 

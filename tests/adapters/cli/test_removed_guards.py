@@ -118,7 +118,7 @@ def test_a_removed_guard_is_caught_shrunk_replayed_and_drawn(
     found = copy.run(f"unswept simulate {removed.options} --workers 1")
     assert found.returncode == ExitCode.REFUTED, found.stdout + found.stderr
     told = re.search(
-        r"Shrunk to (\d+) steps?, in .*\. Replay it:\n  (.*)\nDraw it:\n  (.*)", found.stdout
+        r"Shrunk to (\d+) steps?, in (?:.*\n)+?Replay it:\n  (.*)\nDraw it:\n  (.*)", found.stdout
     )
     assert told is not None, found.stdout
     assert int(told[1]) < AT_MOST

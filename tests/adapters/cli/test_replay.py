@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import sys
 from contextlib import nullcontext
 from pathlib import Path
@@ -56,6 +57,7 @@ def test_a_seed_is_stepped_through_to_its_violation() -> None:
     assert re.search(rf"{job} after   running, owner i3, epoch 1, beats 5, deadline", result.output)
     assert f"i3 is steady, holds {job}@1" in result.output
     assert "held: L3 L4 L5" in result.output
+    assert "VIOLATION" not in result.output
 
 
 def test_a_seed_is_shown_between_two_times_for_one_job() -> None:
@@ -90,12 +92,33 @@ def test_a_script_breaks_its_law_again_and_not_where_it_is_mended(script: Path) 
     """Exit 1 on the broken design; on the real one, and on a real store, exit 0."""
     broken = run("replay", str(script))
     assert broken.exit_code == ExitCode.REFUTED
-    [law] = re.findall(r"^(L5|L6) was broken: ", broken.output)
+    [law] = re.findall(r"^\d steps that broke (L5|L6), told to the design forgetful", broken.output)
+    [offence] = re.findall(rf"^{law} was broken by step \d: (.*)$", broken.output, re.MULTILINE)
+    assert "stands in the script" not in broken.output
     for words in (("--design", "unswept"), ("--design", "unswept", "--store", "sqlite::memory:")):
         mended = run("replay", str(script), *words)
         assert mended.exit_code == ExitCode.HELD, mended.output
         assert f"No law was broken; {law} holds here." in mended.output
         assert "refused, spent" in mended.output
+        assert f"Where the script was made: {offence}" in mended.output
+
+
+def test_a_script_of_conduct_says_what_judges_a_repaired_instance(tmp_path: Path) -> None:
+    """What an instance did is told as it was recorded, so that the law is broken again; both
+    commands say so, and the seed that is named breaks the law too."""
+    made = run("simulate", *LATE, "--workers", "1", "--save", str(tmp_path))
+    assert made.exit_code == ExitCode.REFUTED
+    recorded = "What an instance did stands in the script as it was recorded."
+    assert recorded in made.output
+    [path] = tmp_path.glob("*.script.jsonl")
+    result = run("replay", str(path))
+    assert result.exit_code == ExitCode.REFUTED
+    assert recorded in result.output
+    words = shlex.split(result.output.splitlines()[-1])
+    assert words[:2] == ["unswept", "simulate"]
+    seed = run(*words[1:], "--workers", "1", "--no-shrink")
+    assert seed.exit_code == ExitCode.REFUTED
+    assert "F4 was broken by seed 1" in seed.output
 
 
 def test_a_script_is_replayed_the_same_twice(script: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -37,8 +38,45 @@ def test_a_broken_design_ends_with_its_law_and_a_replay_that_ends_the_same() -> 
     words = shlex.split(replay)[2:]
     again = run(*words, *alone)
     assert again.exit_code == ExitCode.REFUTED
-    report = result.output[result.output.index("L12 was broken") : result.output.index("Faults")]
-    assert report in again.output
+    assert result.output[result.output.index("The last events") :] in again.output
+
+
+def test_a_violation_is_what_is_printed_last_and_once(tmp_path: Path) -> None:
+    """No table of what held behind it, nor before it: events, offence, and each command once."""
+    words = ("--store", "memory:", "--design", "forgetful", "--workers", "1")
+    result = run(*words, "--save", str(tmp_path))
+    assert result.exit_code == ExitCode.REFUTED
+    [path] = tmp_path.glob("*.script.jsonl")
+    assert "Laws checked" not in result.output
+    assert "What must sometimes happen" not in result.output
+    order = (
+        "A law was broken.",
+        "The last events before it",
+        " was broken by seed ",
+        "Run the seed again:",
+        "Shrunk to ",
+        "Replay it:",
+        f"unswept replay {path}",
+        "Draw it:",
+        f"unswept report {path}",
+    )
+    assert [result.output.count(each) for each in order] == [1] * len(order)
+    places = [result.output.index(each) for each in order]
+    assert places == sorted(places)
+    assert result.output.rstrip().endswith(order[-1])
+
+
+def test_a_script_of_a_smaller_run_says_that_it_is_another_incident(tmp_path: Path) -> None:
+    """Its jobs and instances are not those of the offence above it."""
+    words = ("--store", "memory:", "--design", "forgetful", "--workers", "1")
+    other = "it is another incident than the one that was found"
+    result = run(*words, "--save", str(tmp_path / "all"))
+    assert other in result.output
+    least = ("--instances", "1", "--runners", "1", "--faults", "none")
+    small = run(*words, *least, "--save", str(tmp_path / "least"))
+    assert small.exit_code == ExitCode.REFUTED
+    assert "Shrunk to" in small.output
+    assert other not in small.output
 
 
 def test_json_is_one_object_for_machines() -> None:
