@@ -11,7 +11,7 @@ from unswept.core.commands import Store
 from unswept.simulations.campaign import Totals, run_seed, run_seeds, tasks
 from unswept.simulations.faults import FAULTS
 from unswept.simulations.marks import Mark
-from unswept.simulations.run import _MEMORY, Outcome, Run, Settings
+from unswept.simulations.run import _FORGET_EVERY, _MEMORY, Outcome, Run, Settings
 from unswept.simulations.timeline import HostClock, StoreClock, Timeline
 from unswept.simulations.workers import processes
 
@@ -130,4 +130,5 @@ def test_a_run_keeps_nothing_of_what_is_over() -> None:
     for kept in (run.truth.freed, run._stamped, run.network.completions, run.server.history.stamps):
         assert len(kept) <= len(jobs) + evicted_lately
     assert len(run.truth.own) + len(run.truth.failed_beats) <= 40
-    assert len(run.truth.shared) <= 200
+    long_ago = timeline.now - _MEMORY - _FORGET_EVERY
+    assert all(span.end is None or span.end >= long_ago for span in run.truth.shared)
