@@ -14,7 +14,7 @@ from unswept.core import commands as c
 from unswept.core import replies as r
 from unswept.core.job import Job, Terms
 from unswept.core.lease import ACTIVE, Kind, RequeueRule, Status
-from unswept.core.units import MAX_MS, Ms, StoreMs
+from unswept.core.units import Ms, StoreMs
 from unswept.core.values import Chunk, Stream
 from unswept.core.world import World
 from unswept.simulations.actor import Actor, Host, Surroundings, pause, unheeded
@@ -23,6 +23,8 @@ from unswept.simulations.marks import Mark
 PATIENCE_MS: Final = 5_000
 MISTAKE_EVERY_MS: Final = 20_000
 LOOK_EVERY_MS: Final = 60_000
+
+LATE_OUTPUT_MS: Final = Ms(60_000)
 
 _NAME: Final = "stranger"
 _CHUNK: Final = Chunk(10_000, Stream.STDERR, b"not mine")
@@ -107,7 +109,7 @@ def _as_owner(moment: Moment, job: Job, owner: str, epoch: int) -> c.Command[Any
     return moment.rng.choice(
         (
             c.Start(job.id, owner, epoch, moment.terms),
-            c.Output(job.id, owner, epoch, _CHUNK, Ms(MAX_MS)),
+            c.Output(job.id, owner, epoch, _CHUNK, LATE_OUTPUT_MS),
             c.Complete(job.id, owner, epoch, Status.COMPLETED),
             c.Release(job.id, owner, epoch),
             c.Heartbeat(owner, moment.terms, (c.Hold(job.id, epoch),)),

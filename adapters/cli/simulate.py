@@ -45,7 +45,7 @@ from unswept.simulations.campaign import (
 from unswept.simulations.designs import DESIGNS
 from unswept.simulations.faults import FAULTS
 from unswept.simulations.headline import Cell
-from unswept.simulations.mutants import SEEDS, Verdict, try_canary, try_designs
+from unswept.simulations.mutants import SEEDS, Verdict, check_canary, try_canary, try_designs
 from unswept.simulations.profiles import PROFILES, faults_of
 from unswept.simulations.run import Settings
 from unswept.simulations.workers import Workers
@@ -153,6 +153,8 @@ def simulate(
             part.keep(outcome)
             ran.append(outcome.outcome.seed)
             progress.advance(bar)
+        if not totals.ended:
+            check_canary(canary)
         if campaign.tries_broken_designs() and not totals.ended:
             part.designs = _try_broken_designs(campaign, crew, progress)
             if campaign.has_headline() and budget_s is None:

@@ -57,7 +57,7 @@ _AT_THE_EDGE: Final = (
     *[Suspects] * 2,
     Evict,
     *[ExpireQueued] * 2,
-    Claim,
+    *[Claim] * 2,
     Output,
 )
 """Looks are many, so that most are let pass; housekeeping is seldom."""
@@ -96,7 +96,7 @@ class ClockEdge(Fault):
         "the store clock steps to the very deadline of a job as a sweep, a look, an eviction, an"
         " expiry, a claim or an output arrives"
     )
-    per_hour = 16.0
+    per_hour = 20.0
 
     def strike(self, run: Run) -> None:
         """Lie in wait for the next of one kind; step to the nearest deadline that it concerns."""

@@ -5,12 +5,18 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
+from attrs import evolve
 
 from unswept.simulations import mutants
 from unswept.simulations.campaign import broken_designs, pure_alone, run_seed
 from unswept.simulations.designs import DESIGNS
 from unswept.simulations.faults import FAULTS
-from unswept.simulations.mutants import HarnessBrokenError, try_canary, try_designs
+from unswept.simulations.mutants import (
+    HarnessBrokenError,
+    check_canary,
+    try_canary,
+    try_designs,
+)
 from unswept.simulations.run import Settings
 from unswept.simulations.workers import here
 from unswept.spec.laws import BY_ID
@@ -58,6 +64,13 @@ def test_the_canary_is_caught_at_once() -> None:
     assert verdict.seed == 1
     assert verdict.found is not None
     assert verdict.found.at_ms < 300_000
+
+
+def test_a_canary_that_another_law_catches_says_nothing_of_the_harness_yet() -> None:
+    """Only where the design under test holds: its fault is the canary's too."""
+    verdict = evolve(try_canary(), law="L3")
+    with pytest.raises(HarnessBrokenError, match=r"must be caught by WF .* caught by L3"):
+        check_canary(verdict)
 
 
 def test_a_harness_that_misses_the_canary_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from typer.testing import CliRunner, Result
 
 from unswept.adapters.cli.exit_codes import ExitCode
 from unswept.adapters.cli.main import app, main
+from unswept.core import lease
 from unswept.simulations.designs import DESIGNS
 
 pytestmark = pytest.mark.usefixtures("elsewhere")
@@ -120,6 +121,15 @@ def test_a_harness_that_misses_its_canary_has_found_nothing_out(
     said = capsys.readouterr()
     assert "the harness is broken" in said.err
     assert "held" not in said.out
+
+
+def test_a_fault_that_the_canary_shares_is_the_designs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A law that both break is a refutation, and no broken harness."""
+    right = lease.fence
+    monkeypatch.setattr(lease, "fence", lambda row, owner, epoch: right(row, row.owner, epoch))
+    result = run("--seeds", "3", "--store", "memory:", "--workers", "1", "--no-shrink")
+    assert result.exit_code == ExitCode.REFUTED, result.output
+    assert "L3 was broken by seed" in result.output
 
 
 def test_the_canary_is_reported() -> None:
