@@ -11,7 +11,7 @@ from attrs import frozen
 
 from unswept.adapters.duck import in_memory
 from unswept.adapters.traces.relations import Relation
-from unswept.adapters.traces.tables import FIRST_LINES, READ_LINES, TABLES
+from unswept.adapters.traces.tables import FIRST_LINES, INCOMPLETE_LINES, READ_LINES, TABLES
 from unswept.adapters.traces.views import VIEWS
 from unswept.core.errors import MisuseError
 from unswept.simulations.trace import FORMAT
@@ -129,6 +129,9 @@ def _check(connection: duckdb.DuckDBPyConnection, files: Iterable[str]) -> None:
         if seed in seeds:
             raise MisuseError(f"{seeds[seed]} and {file} are both of seed {seed}: ask one of them")
         seeds[seed] = file
+    for file, line, type_, missing in connection.execute(INCOMPLETE_LINES).fetchall():
+        of_type = "" if type_ is None else f" of type {type_}"
+        raise MisuseError(f"{file} is no whole trace: line {line}{of_type} has no {missing!r}")
 
 
 def _names(views: Iterable[Relation]) -> str:

@@ -103,6 +103,40 @@ FIRST_LINES: Final = """
 """
 """What each file says that it is."""
 
+_NEEDED: Final = {
+    "run": ("version", "seed", "settings", "store", "store_clock_ms", "excused"),
+    "instance": ("at", "name", "kind", "host", "event"),
+    "fault": ("at", "name", "event"),
+    "command": (
+        *("at", "n", "sender", "verb", "store_at", "command", "reply"),
+        *("changes", "answer", "events", "output", "used"),
+    ),
+    "sight": ("at", "instance", "job", "epoch", "beats", "event"),
+    "send": ("at", "n", "instance", "verb", "phase", "repeat", "sights"),
+    "work": ("at", "n", "instance", "job", "epoch", "requeue", "now", "margin_ms"),
+    "delivery": ("at", "n", "consumer", "number"),
+    "violation": ("at", "n", "law", "offence"),
+    "end": ("at", "digest", "commands", "checked", "faults", "sometimes", "live_jobs_swept"),
+}
+"""What every record of a type has. Where a key is gone there would be nulls, which the laws would
+take for what happened."""
+
+
+def _first_missing(keys: tuple[str, ...]) -> str:
+    return " ".join(f"WHEN \"{key}\" IS NULL THEN '{key}'" for key in keys)
+
+
+_MISSING: Final = " ".join(
+    f"WHEN '{type_}' THEN CASE {_first_missing(keys)} END" for type_, keys in _NEEDED.items()
+)
+
+INCOMPLETE_LINES: Final = f"""
+    SELECT filename, line, type,
+           CASE WHEN type IS NULL THEN 'type' ELSE CASE type {_MISSING} END END AS missing
+    FROM lines WHERE missing IS NOT NULL ORDER BY filename, line LIMIT 1
+"""
+"""The first line that lacks a key, and which."""
+
 _RUN = {"seed": "the run"}
 _AT = {**_RUN, "line": "its line in the trace", "at_ms": "true milliseconds since the run began"}
 _ORDERED = {**_AT, "n": "how many commands the store had carried out by then, this one included"}

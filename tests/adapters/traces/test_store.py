@@ -183,7 +183,16 @@ def write(file: Path, *lines: dict[str, Any]) -> Path:
     return file
 
 
-RUN = {"type": "run", "format": 1, "version": "0.9", "seed": 7, "settings": {"design": "unswept"}}
+RUN = {
+    "type": "run",
+    "format": 1,
+    "version": "0.9",
+    "seed": 7,
+    "settings": {"design": "unswept"},
+    "store": "memory:",
+    "store_clock_ms": 0,
+    "excused": [],
+}
 
 
 @pytest.mark.parametrize(
@@ -200,6 +209,28 @@ def test_a_file_that_is_no_trace_is_refused(
     """With its name, and why."""
     with pytest.raises(MisuseError, match=says):
         TraceStore(write(tmp_path / "run.jsonl", *lines))
+
+
+@pytest.mark.usefixtures("run")
+def test_a_line_without_one_of_its_keys_is_refused(file: Path, tmp_path: Path) -> None:
+    """Each type of line, whichever key it lacks: nulls would be judged as what happened."""
+    seen: set[str] = set()
+    first, *lines = map(json.loads, file.read_text("utf-8").splitlines())
+    for line in (first, *lines):
+        if line["type"] in seen:
+            continue
+        seen.add(line["type"])
+        optional = {"on", "ms", "job", "epoch", "refusal", "phase", "stamped_from", "ttl_ms"}
+        optional |= {"heartbeat_interval_ms", "lease_ttl_ms", "outbox", "left_behind", "type"}
+        if line["type"] in ("sight", "work", "send"):
+            optional -= {"job", "epoch", "phase"}
+        needed = line.keys() - optional - {"format", "seed"}
+        for key in needed if line is not first else needed - {"type"}:
+            less = {name: value for name, value in line.items() if name != key}
+            told = [less] if line is first else [first, less]
+            with pytest.raises(MisuseError, match=rf"line {len(told)} of type .* has no '{key}'"):
+                TraceStore(write(tmp_path / "run.jsonl", *told))
+    assert {"run", "instance", "command", "sight", "send", "work", "delivery", "end"} <= seen
 
 
 def test_where_there_is_no_trace_says_so(tmp_path: Path) -> None:
