@@ -147,6 +147,21 @@ ROW_CHECKS: Final[tuple[Check, ...]] = (
         ("job_ids", "jobs", "requests", "results"),
     ),
     Check(
+        "L14",
+        "each request, result and output against the row of its job",
+        """
+        SELECT DISTINCT job_id, [NULL::BIGINT], 'has no row, and its ' || what || ' is there'
+        FROM (
+            SELECT job_id, 'request' AS what FROM requests
+            UNION ALL SELECT job_id, 'result' FROM results
+            UNION ALL SELECT job_id, 'output' FROM output) AS r
+        ANTI JOIN jobs AS j ON j.id = r.job_id
+        -- Of a job that was never evicted it is the row that is missing.
+        ANTI JOIN moves AS m ON m.job_id = r.job_id AND m.n_seq IS NULL AND m.kind <> 'evict'
+        """,
+        ("jobs", "output", "requests", "results"),
+    ),
+    Check(
         "L3",
         "each result against the completion that it came with",
         """
@@ -173,6 +188,8 @@ ROW_CHECKS: Final[tuple[Check, ...]] = (
         FROM job_ids AS i JOIN moves AS m ON m.job_id = i.joined_to
         WHERE m.at_ms < i.born_at AND m.kind <> 'evict'
             AND m.status IN ('failed', 'canceled', 'expired')
+            -- Where the clock has gone back, it may have been given before, at a later time.
+            AND NOT EXISTS (FROM events AS e WHERE e.seq < m.seq AND e."at" >= i.born_at)
         """,
         ("dedup_keys", "job_ids"),
     ),

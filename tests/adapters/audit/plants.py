@@ -198,6 +198,7 @@ PLANTS = MappingProxyType(
             (
                 "UPDATE {}events SET kind = 'evict' WHERE job_id = 'live' AND kind = 'start'",
                 "DELETE FROM {}jobs WHERE id = 'live'",
+                "DELETE FROM {}requests WHERE job_id = 'live'",
             ),
             "was queued and was evicted",
         ),
@@ -261,6 +262,11 @@ PLANTS = MappingProxyType(
             "F5",
             ("UPDATE {}dead_letters SET number = 0",),
             "reader gave up event 0, which is gone",
+        ),
+        "an output that was left behind": Plant(
+            "L14",
+            ("UPDATE {}output SET job_id = 'gone'",),
+            "has no row, and its output is there",
         ),
         "a malformed row": Plant(
             "WF",

@@ -52,7 +52,7 @@ def command(*words: str) -> Result:
     return CliRunner(env={"COLUMNS": "200"}).invoke(app, ["audit", *words])
 
 
-@pytest.mark.parametrize("seed", [3, 4])
+@pytest.mark.parametrize("seed", [3, 4, 20])
 def test_what_the_simulator_leaves_has_no_offence(seed: int, tmp_path: Path) -> None:
     """Faults of every kind, clocks set back among them, and nothing that is held against anyone."""
     path = tmp_path / "sim.db"
