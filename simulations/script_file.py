@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 from attrs import asdict, evolve
 from cattrs import Converter
 
-from unswept.core.checks import shown
+from unswept.core.checks import check_time, shown
 from unswept.core.commands import Command
 from unswept.core.errors import MisuseError
 from unswept.core.heart import Phase
@@ -48,6 +48,7 @@ def lines_of(script: Script) -> Iterator[str]:
             "store": script.store,
             "design": script.settings.design,
             "settings": asdict(script.settings),
+            "steps": len(script.steps),
         }
     )
     for told in script.steps:
@@ -63,6 +64,12 @@ def script_of(lines: Iterable[str], name: str) -> Script:
     steps = tuple(_read(name, number, line, _told) for number, line in numbered[1:])
     if not steps:
         raise MisuseError(f"{name} holds no step, it ends behind line {numbered[0][0]}")
+    whole = object_of(numbered[0][1]).get("steps", len(steps))
+    if whole != len(steps):
+        raise MisuseError(
+            f"{name} holds {len(steps)} of {shown(whole)} steps: it was cut. If that is wanted,"
+            " change `steps` in its first line"
+        )
     return evolve(head, steps=steps)
 
 
@@ -150,9 +157,8 @@ def _told(fields: Fields) -> Told:
     known = {"store_at", "sender", "verb", "command", "truth", "blanket"}
     if strangers := sorted(fields.keys() - known):
         raise MisuseError(f"a step has no {strangers[0]!r}")
-    at = fields.get("store_at")
-    if not isinstance(at, int) or isinstance(at, bool):
-        raise MisuseError(f"store_at must be whole milliseconds, got {shown(at)}")
+    at: Any = fields.get("store_at")
+    check_time("store_at", at)
     command = None
     if fields.get("command") is not None:
         if not isinstance(fields["command"], dict):

@@ -144,9 +144,13 @@ def _replay_seed(
 ) -> ExitCode:
     last: deque[Moment] = deque(maxlen=_AROUND)
 
+    shown = False
+
     def show(moment: Moment) -> None:
+        nonlocal shown
         if not window.wants(moment):
             return
+        shown = True
         if window.is_around_the_end:
             last.append(moment)
         else:
@@ -157,6 +161,8 @@ def _replay_seed(
         outcome = PlayedRun(settings, under_test, clock, show).outcome()
     printer.pages(moment_lines(moment) for moment in last)
     found = outcome.violation
+    if not shown:
+        printer.say("There was nothing of what --instance, --job, --from and --to ask for.")
     if found is None:
         printer.say(f"Seed {settings.seed}: every law held, up to {outcome.simulated_ms / 1000} s.")
         return ExitCode.HELD

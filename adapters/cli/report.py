@@ -51,7 +51,7 @@ def report(
     ] = None,
     svg_file: Annotated[Path | None, typer.Option("--svg", help="The timeline as SVG.")] = None,
     png_file: Annotated[
-        Path | None, typer.Option("--png", help="The timeline as PNG; needs unswept[report].")
+        Path | None, typer.Option("--png", help="The timeline as PNG; needs the extra `report`.")
     ] = None,
     campaign: Annotated[
         Path | None,
@@ -76,6 +76,8 @@ def report(
     if evidence:
         if any(each is not None for each in (seed, svg_file, png_file, campaign)):
             raise MisuseError("--evidence is of no one run: it goes with --out alone")
+        if run is not None and not run.is_dir():
+            raise MisuseError(f"{run} is no folder: expected one with the records of runs")
         raise typer.Exit(write_evidence(run or folder(), out or PAGE))
     if run is None:
         raise MisuseError("RUN is missing: a trace, or a folder of traces; or else --evidence")

@@ -118,8 +118,8 @@ def simulate(
 ) -> None:
     """Run gateways, runners, a store and faults through virtual time; laws judge every step.
 
-    Exit code: 0 held, 1 a law was broken, 2 usage, 4 something was never put to the test, 5 the
-    same seed gave two different runs.
+    Exit code: 0 held, 1 a law was broken, 2 usage, 3 it could not be found out, 4 something was
+    never put to the test, 5 the same seed gave two different runs.
     """
     campaign = checked(
         Campaign(

@@ -79,9 +79,19 @@ class Report:
         return {
             ExitCode.HELD: "Every law held: no heartbeated job was swept.",
             ExitCode.REFUTED: "A law was broken.",
-            ExitCode.COVERAGE_SHORT: "Nothing was broken, but not everything was put to the test.",
+            ExitCode.COVERAGE_SHORT: "Nothing was broken, but not everything was put to the test: "
+            f"{self._short_of}.",
             ExitCode.NOT_DETERMINISTIC: f"Seed {self.totals.unequal_seed} gave two different runs.",
         }[self.code]
+
+    @property
+    def _short_of(self) -> str:
+        """What it is short of, as far as a sentence goes."""
+        missed = [verdict.design for verdict in self.designs if not verdict.caught]
+        said = [f"{name} was not caught as it must be" for name in missed]
+        if (owed := len(self.shortfall())) > 0:
+            said.append(f"{owed} of what must sometimes happen never did, or too seldom")
+        return "; ".join(said)
 
     @property
     def counted(self) -> str:

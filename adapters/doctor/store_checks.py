@@ -11,7 +11,7 @@ from unswept.adapters.doctor.look import Look
 from unswept.adapters.doctor.orphans import read_orphans
 from unswept.adapters.doctor.suspects import look_for_suspects, window_of
 from unswept.core import commands as c
-from unswept.core.errors import StoreError, StoreUnavailableError
+from unswept.core.errors import NotAStoreError, StoreError, StoreUnavailableError
 from unswept.core.outbox import Consumer
 from unswept.core.policy import Breaker, LeasePolicy
 from unswept.core.replies import Suspect
@@ -61,6 +61,9 @@ def write_lock(look: Look, policy: LeasePolicy) -> Answer:
             "Nobody can renew meanwhile. Find who keeps a transaction open: a backup, a shell, a"
             " CREATE INDEX, another program.",
         )
+    except NotAStoreError as error:
+        advice = "It is no store, or is damaged. Name the right one, or restore it from a backup."
+        return Answer(Verdict.BAD, str(error), expected, advice)
     except StoreError as error:
         advice = "Nobody who asks as this user can renew. Ask as the one that the instances use."
         return Answer(Verdict.BAD, str(error), expected, advice)

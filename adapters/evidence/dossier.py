@@ -192,6 +192,8 @@ def _why(result: Mapping[str, Any]) -> Iterator[str]:
     for each in result.get("theorems", ()):
         if each.get("verdict", "proved") != "proved":
             yield f"{each['name']} is {each['verdict']}"
-    for each in (*result.get("searches", ()), *result.get("table", {}).get("searches", ())):
+    table = result.get("table")  # explore's has searches; simulate's is a list of cells
+    of_table = table.get("searches", ()) if isinstance(table, Mapping) else ()
+    for each in (*result.get("searches", ()), *of_table):
         if each["design"] != result["design"] and each["verdict"] != "refuted":
             yield f"{each['design']} was not refuted"

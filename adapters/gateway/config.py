@@ -25,10 +25,10 @@ from unswept.adapters.gateway.settings import (
 from unswept.adapters.urls import without_password
 
 _FILE_NAMED_BY: Final = ("UNSWEPT_CONFIG", "LLM_GATEWAY_CONFIG")
-_OF_COMMANDS: Final = frozenset({"UNSWEPT_CONFIG", "UNSWEPT_STORE", "UNSWEPT_EVIDENCE"})
-"""Variables that are read elsewhere."""
-_ALIKE: Final = 0.85
-"""How much alike two names are of which one is the other, misspelt."""
+_READ_ELSEWHERE: Final = ("UNSWEPT_CONFIG", "UNSWEPT_STORE", "UNSWEPT_EVIDENCE")
+_ALIKE: Final = 0.75
+"""How much alike two names are of which one may be the other, misspelt."""
+_OF_TESTS: Final = ("UNSWEPT_TEST_", "UNSWEPT_CHAOS_")
 
 
 def load(
@@ -54,14 +54,16 @@ def load(
     else:
         settings = settings_from(own_values(document, source, environment))
         unread = []
-    return evolve(settings, warnings=(*settings.warnings, *unread, *_misspelt(environment)))
+    return evolve(settings, warnings=(*settings.warnings, *unread, *_not_read(environment)))
 
 
-def _misspelt(environment: Mapping[str, str]) -> Iterator[str]:
+def _not_read(environment: Mapping[str, str]) -> Iterator[str]:
     for name in sorted(environment):
-        if name.startswith("UNSWEPT_") and name not in {*VARIABLES, *_OF_COMMANDS}:
-            for meant in get_close_matches(name, VARIABLES, 1, _ALIKE):
-                yield f"there is no variable {name}, and it is not read; there is {meant}"
+        read = name in VARIABLES or name in _READ_ELSEWHERE or name.startswith(_OF_TESTS)
+        if name.startswith("UNSWEPT_") and not read:
+            alike = get_close_matches(name, VARIABLES, 1, _ALIKE)
+            hint = "".join(f"; there is {meant}" for meant in alike)
+            yield f"there is no variable {name}, and it is not read{hint}"
 
 
 def effective(settings: Settings) -> dict[str, Value]:

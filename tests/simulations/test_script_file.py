@@ -63,6 +63,13 @@ def test_what_is_written_is_read_again() -> None:
     assert script_of([*lines(), "", " "], "x") == SCRIPT
 
 
+def test_a_script_that_was_cut_is_refused() -> None:
+    """Without its last step nothing would be broken, and that would look like a mended store."""
+    with pytest.raises(MisuseError, match=rf"x holds {len(lines()) - 2} of {len(lines()) - 1} ste"):
+        script_of(lines()[:-1], "x")
+    assert script_of(edited(1, lambda head: head.pop("steps")), "x") == SCRIPT
+
+
 def test_the_first_line_says_what_was_found() -> None:
     """Law, offence, store, design and settings stand in the first line, for whoever greps."""
     head = json.loads(lines()[0])
@@ -90,7 +97,7 @@ def test_the_first_line_says_what_was_found() -> None:
         (edited(2, lambda step: step["command"].pop("owner")), "line 2: this is no Admit"),
         (edited(2, lambda step: step["command"].update(job_id="")), "line 2: job_id"),
         (edited(2, lambda step: step.update(command=3)), "line 2: command must be an object"),
-        (edited(2, lambda step: step.update(store_at="noon")), "line 2: store_at must be whole"),
+        (edited(2, lambda step: step.update(store_at="noon")), "line 2: store_at must be a whole"),
         (edited(2, lambda step: step.update(mood=1)), "line 2: a step has no 'mood'"),
         (edited(2, lambda step: step.update(command=None)), "line 2: a step needs a command"),
         (edited(5, lambda step: step["truth"].update(law="L99")), "line 5: .* no law L99"),

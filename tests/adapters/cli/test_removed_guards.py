@@ -37,13 +37,13 @@ GUARDS = {
         "adapters/sql/statements.py",
         "NOBODYS: Final = \"status = 'queued' AND owner IS NULL\"",
         "NOBODYS: Final = \"status = 'queued'\"",
-        "--store sqlite::memory: --hours 0.5 --seed 1",
+        "--store sqlite::memory: --hours 0.5 --seed 2",
     ),
     "L7: a start goes through under a cancel": Removed(
         "adapters/sql/statements.py",
         "f\"{_FENCE} AND status = 'queued' AND cancel_requested_at IS NULL\"",
         "f\"{_FENCE} AND status = 'queued'\"",
-        "--store sqlite::memory: --faults cancel-at-step --hours 0.5 --seed 2",
+        "--store sqlite::memory: --faults cancel-at-step --hours 0.5 --seed 3",
     ),
     "L4: a completion comes twice, and the event's table refuses it": Removed(
         "adapters/sql/statements.py",
@@ -55,7 +55,7 @@ GUARDS = {
         "adapters/sql/statements.py",
         '("L1", "L3", "L8"),\n    f"{_FENCE} AND {ACTIVE}",',
         '("L1", "L3", "L8"),\n    f"{_FENCE} AND status = \'running\'",',
-        "--store sqlite::memory: --hours 0.5 --seed 1",
+        "--store sqlite::memory: --hours 0.5 --seed 2",
     ),
     "L3: a heartbeat renews whoever sends it": Removed(
         "core/lease.py",
@@ -69,7 +69,7 @@ GUARDS = {
         "core/lease.py",
         " and lease.deadline is not None and lease.deadline < now\n",
         " and lease.deadline is not None\n",
-        "--store memory: --hours 0.5 --seed 1",
+        "--store memory: --hours 0.5 --seed 2",
     ),
 }
 

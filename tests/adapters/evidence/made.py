@@ -94,6 +94,7 @@ def simulated() -> Result:
             }
             for law in judged_by("designs")
         ],
+        "table": [],
     }
 
 

@@ -121,18 +121,21 @@ def test_a_named_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
     [
         ("UNSWEPT_LEASE_TTL", "UNSWEPT_LEASE_TTL_MS"),
         ("UNSWEPT_STORE_URI", "UNSWEPT_STORE_URL"),
+        ("UNSWEPT_LIMITS_MAX_RUNNING", "UNSWEPT_MAX_RUNNING"),
+        ("UNSWEPT_ZZZ", ""),
         ("UNSWEPT_STORE", None),
-        ("UNSWEPT_PORT", None),
+        ("UNSWEPT_TEST_POSTGRES", None),
         ("LEASE_TTL_MS", None),
     ],
 )
 def test_a_variable_that_is_misspelt_is_warned_of(
     tmp_path: Path, name: str, meant: str | None
 ) -> None:
-    """Somebody else's may begin alike, and are nobody's business here."""
+    """With the one that is most like it; those of other parts are nobody's business here."""
     found = read(tmp_path, "", **{name: "60000"})
     assert found.policy.lease_ttl_ms == 90_000
-    expected = f"there is no variable {name}, and it is not read; there is {meant}"
+    hint = f"; there is {meant}" if meant else ""
+    expected = f"there is no variable {name}, and it is not read{hint}"
     assert list(found.warnings) == ([] if meant is None else [expected])
 
 
