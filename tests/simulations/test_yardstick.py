@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 import pytest
@@ -154,9 +155,12 @@ def test_cleaning_up_takes_a_steady_heart_and_no_closer_one() -> None:
 # Guards of the core that somebody loosens ---------------------------------------------------------
 
 
-def first_broken(seeds: int = 8) -> str | None:
-    outcomes = (run_seed(Settings(seed), pure_alone) for seed in range(1, seeds + 1))
-    return next((o.violation.law for o in outcomes if o.violation is not None), None)
+def broken_in(seeds: int = 8) -> Iterator[str]:
+    """The law that each seed breaks, of those that break one."""
+    for seed in range(1, seeds + 1):
+        violation = run_seed(Settings(seed), pure_alone).violation
+        if violation is not None:
+            yield violation.law
 
 
 @pytest.mark.parametrize(
@@ -173,10 +177,10 @@ def test_a_sweeper_with_a_shorter_window_is_caught(
 ) -> None:
     """Though the core's function is what was changed."""
     monkeypatch.setattr(sweepers, "window_ms", window)
-    assert first_broken() == "L12a"
+    assert next(broken_in()) == "L12a"
 
 
 def test_a_heart_that_is_never_late_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It sends what a faint one may not."""
+    """It sends what a faint one may not, if only in a window that has a gap."""
     monkeypatch.setattr(hearts, "phase_at", lambda heart, now: heart.phase)
-    assert first_broken() == "L10"
+    assert set(broken_in()) == {"L10", "L12a"}
