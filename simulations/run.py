@@ -41,7 +41,13 @@ from unswept.simulations.timeline import HostClock, StoreClock, Timeline
 from unswept.simulations.transcript import Transcript, told
 from unswept.simulations.truth import Span, Truth
 from unswept.simulations.violation import Violation
-from unswept.simulations.yardstick import HOUSEKEEPING, Watched, close_ms, window_ms
+from unswept.simulations.yardstick import (
+    HOUSEKEEPING,
+    MEMORY_MS,
+    Watched,
+    close_ms,
+    window_ms,
+)
 from unswept.spec.laws import BY_ID
 from unswept.spec.observations import Delivery, Neglect, Send, Sight, Step, SweepTruth, Work
 
@@ -57,8 +63,6 @@ CONSUMERS: Final = 2
 """Processes that compete for the one consumer's lease."""
 _L10_ON: Final = frozenset(BY_ID["L10"].on)
 _SPARED: Final = BY_ID["L12"].broken or (lambda truth: None)
-_MEMORY: Final = 1_800_000
-"""How far back faults and beats are remembered: longer than any lease, window and outage reach."""
 
 DEFAULT: Final = LeasePolicy(
     retention_ms=Ms(1_800_000), dedup_window_ms=Ms(600_000), breaker=Breaker.SHADOW
@@ -564,7 +568,7 @@ class Run:
     def _forget(self) -> None:
         """A run may take a simulated year: nothing is kept of what is over but the store's rows."""
         now, jobs = self.timeline.now, self.server.pure.world.jobs
-        self.truth.forget(now - _MEMORY)
+        self.truth.forget(now - MEMORY_MS)
         self.network.forget_completions(jobs)
         self.truth.freed = {job_id: at for job_id, at in self.truth.freed.items() if job_id in jobs}
         self._watched = {each.name: self._watched[each.name] for each in self.living()}

@@ -23,8 +23,8 @@ from unswept.spec.observations import Sight
 
 HOUSEKEEPING: Final = (c.Evict, c.ExpireQueued, c.ForgetInstances, c.ForgetKeys, c.ForgetEvents)
 """What cannot be undone, so that an instance may not send it at first sight."""
-_MEMORY: Final = 1_800_000
-"""How far back beats are remembered: longer than any window reaches."""
+MEMORY_MS: Final = 1_800_000
+"""How far back beats and faults are remembered: longer than any lease, window and outage reach."""
 
 
 class Thing(NamedTuple):
@@ -72,7 +72,7 @@ class Watched:
     def beat(self, sent_at: MonoMs, now: MonoMs) -> None:
         """It took the answer to a beat."""
         self.beats.append((sent_at, now))
-        while self.beats[0][1] < now - _MEMORY:
+        while self.beats[0][1] < now - MEMORY_MS:
             self.beats.popleft()
 
     def phase(self, claimed: Phase, now: MonoMs) -> Phase:

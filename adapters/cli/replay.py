@@ -143,7 +143,6 @@ def _replay_seed(
     settings: Settings, opener: SimulatedStore, window: Window, printer: _Printer
 ) -> ExitCode:
     last: deque[Moment] = deque(maxlen=_AROUND)
-
     shown = False
 
     def show(moment: Moment) -> None:

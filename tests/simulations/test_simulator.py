@@ -11,9 +11,10 @@ from unswept.core.commands import Store
 from unswept.simulations.campaign import Totals, run_seed, run_seeds, tasks
 from unswept.simulations.faults import FAULTS
 from unswept.simulations.marks import Mark
-from unswept.simulations.run import _FORGET_EVERY, _MEMORY, Outcome, Run, Settings
+from unswept.simulations.run import _FORGET_EVERY, Outcome, Run, Settings
 from unswept.simulations.timeline import HostClock, StoreClock, Timeline
 from unswept.simulations.workers import processes
+from unswept.simulations.yardstick import MEMORY_MS
 
 
 @contextmanager
@@ -125,10 +126,10 @@ def test_a_run_keeps_nothing_of_what_is_over() -> None:
     assert set(run._watched) <= set(living)
     for name, watched in run._watched.items():
         assert len(watched.stamps) <= len(living[name].tasks) + 20
-        assert len(watched.beats) <= 1 + _MEMORY / living[name].policy.retry_ms
+        assert len(watched.beats) <= 1 + MEMORY_MS / living[name].policy.retry_ms
     evicted_lately = 50
     for kept in (run.truth.freed, run._stamped, run.network.completions, run.server.history.stamps):
         assert len(kept) <= len(jobs) + evicted_lately
     assert len(run.truth.own) + len(run.truth.failed_beats) <= 40
-    long_ago = timeline.now - _MEMORY - _FORGET_EVERY
+    long_ago = timeline.now - MEMORY_MS - _FORGET_EVERY
     assert all(span.end is None or span.end >= long_ago for span in run.truth.shared)
