@@ -124,7 +124,8 @@ class Browser:
         return [entry["message"] for entry in self.driver.get_log("browser")]
 
     def requests(self) -> list[str]:
-        """The addresses of all that the browser fetched, or tried to."""
+        """The addresses of all that pages fetched, or tried to; the browser's own new tab, which
+        newer ones open first and fill at leisure, fetches from the browser."""
         events = (
             json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")
         )
@@ -132,6 +133,7 @@ class Browser:
             event["params"]["request"]["url"]
             for event in events
             if event["method"] == "Network.requestWillBeSent"
+            and not event["params"]["documentURL"].startswith("chrome://")
         ]
 
 
